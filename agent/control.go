@@ -1,11 +1,12 @@
 package agent
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
-	"unicode/utf8"
 )
 
 // Verb names what people can say to a running task, as a signal and as an update of that name.
@@ -161,33 +162,36 @@ func decodeForm[F interface {
 		return Control{}, err
 	}
 	if f.signature() != nil {
-		return Control{}, fmt.Errorf("signed: not supported yet")
+		return Control{}, errors.New("signed: not supported yet")
 	}
 	return f.control(), nil
 }
 
 func (c Control) validate() error {
-	if !nameForm.MatchString(string(c.By)) {
-		return fmt.Errorf("by: %s; expected who says it: up to 64 of a-z 0-9 . _ @ -, first a letter or digit", shown(string(c.By)))
+	if !ValidName(string(c.By)) {
+		return fmt.Errorf("by: %s; expected who says it: %s", shown(string(c.By)), NameForm)
 	}
 	switch c.Verb {
 	case VerbApprove, VerbReject, VerbEdit:
 		return c.validateOnCall()
 	case VerbAnswer:
 		if c.Question == "" {
-			return fmt.Errorf("question: missing; expected its id, such as \"q1\"")
+			return errors.New(`question: missing; expected its id, such as "q1"`)
 		}
 		return validText("text", c.Text)
 	case VerbMessage:
 		return validText("text", c.Text)
 	case VerbRaise:
-		if errs := c.Limits.validate("limits"); len(errs) > 0 {
-			return errs[0]
+		if errs := c.Limits.Validate(); len(errs) > 0 {
+			return fmt.Errorf("limits.%w", errs[0])
 		}
 		if c.Limits == (Limits{}) {
-			return fmt.Errorf("limits: missing; expected at least one limit")
+			return errors.New("limits: missing; expected at least one limit to raise")
 		}
 	case VerbResolve:
+		if c.Call == "" {
+			return errNoCall
+		}
 		if !slices.Contains([]string{"happened", "did_not", "run_again"}, c.Outcome) {
 			return fmt.Errorf("outcome: %s; expected happened, did_not or run_again", shown(c.Outcome))
 		}
@@ -195,25 +199,24 @@ func (c Control) validate() error {
 	return nil
 }
 
+var errNoCall = errors.New(`call: missing; expected its id, such as "c3"`)
+
 func (c Control) validateOnCall() error {
 	if c.Call == "" {
-		return fmt.Errorf("call: missing; expected its id, such as \"c3\"")
+		return errNoCall
 	}
 	if len(c.Digest) < ShortDigest || len(c.Digest) > 64 || strings.Trim(c.Digest, "0123456789abcdef") != "" {
 		return fmt.Errorf("digest: %s; expected at least the first %d hex digits of the digest that you were shown", shown(c.Digest), ShortDigest)
 	}
-	if c.Verb == VerbEdit && (len(c.Arguments) == 0 || c.Arguments[0] != '{') {
-		return fmt.Errorf("arguments: missing; expected the arguments to run instead, as an object")
+	if c.Verb == VerbEdit && !bytes.HasPrefix(c.Arguments, []byte("{")) {
+		return fmt.Errorf("arguments: %s; expected the arguments to run instead, as an object", shown(string(c.Arguments)))
 	}
 	return nil
 }
 
 func validText(at, s string) error {
 	if strings.TrimSpace(s) == "" {
-		return fmt.Errorf("%s: missing", at)
-	}
-	if !utf8.ValidString(s) {
-		return fmt.Errorf("%s: not valid UTF-8", at)
+		return fmt.Errorf("%s: missing; expected what you have to say", at)
 	}
 	return nil
 }
@@ -242,8 +245,8 @@ func DecodeDecide(raw []byte) (LedgerDecide, error) {
 		return LedgerDecide{}, Errorf(InvalidInput, "decide: signed: not supported yet")
 	case !slices.Contains([]LedgerDecision{Accepted, Conditional, Rejected, Rerun}, d.Decision):
 		return LedgerDecide{}, Errorf(InvalidInput, "decide: decision: %s; expected accepted, conditional, rejected or rerun", shown(string(d.Decision)))
-	case !nameForm.MatchString(string(d.By)):
-		return LedgerDecide{}, Errorf(InvalidInput, "decide: by: %s; expected who decides", shown(string(d.By)))
+	case !ValidName(string(d.By)):
+		return LedgerDecide{}, Errorf(InvalidInput, "decide: by: %s; expected who decides: %s", shown(string(d.By)), NameForm)
 	case d.Decision == Conditional && len(d.Conditions) == 0:
 		return LedgerDecide{}, Errorf(InvalidInput, "decide: conditions: missing; a conditional decision names at least one")
 	}

@@ -8,8 +8,9 @@ import (
 	"fmt"
 	"io"
 	"reflect"
-	"sort"
+	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // Decode reads one JSON object into v, strictly: an unknown or repeated field, a value of another type, or anything after
@@ -17,7 +18,7 @@ import (
 func Decode(raw []byte, v any) error {
 	value, err := parse(raw)
 	if err != nil {
-		return Errorf(InvalidInput, "not a JSON object: %w", err)
+		return Errorf(InvalidInput, "%w", err)
 	}
 	if errs := fit("", value, reflect.TypeOf(v).Elem()); len(errs) > 0 {
 		return Errorf(InvalidInput, "%w", errs[0])
@@ -36,48 +37,67 @@ type object struct {
 
 // parse reads one JSON value; objects become *object, so that a repeated name is an error and order is kept.
 func parse(raw []byte) (any, error) {
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.UseNumber()
-	v, err := parseValue(d, "")
-	if err != nil {
-		if errors.Is(err, io.EOF) {
-			return nil, errors.New("it is empty or cut short")
-		}
-		return nil, err
+	if !utf8.Valid(raw) {
+		return nil, errors.New("not valid UTF-8")
 	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("there is more after the object's end")
+	p := parser{json.NewDecoder(bytes.NewReader(raw))}
+	p.UseNumber()
+	v, err := p.value("", 0)
+	if err != nil {
+		return nil, p.explain(err)
+	}
+	if _, err := p.Token(); !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("not a JSON object: there is more after its end, at byte %d", p.InputOffset())
 	}
 	return v, nil
 }
 
-func parseValue(d *json.Decoder, at string) (any, error) {
-	t, err := d.Token()
+// maxDepth is how deep objects and arrays may nest; nothing that people write comes near.
+const maxDepth = 100
+
+type parser struct{ *json.Decoder }
+
+// explain says where the JSON itself is broken; what value and object found is said already.
+func (p parser) explain(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return errors.New("not a JSON object: it is empty or cut short")
+	}
+	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
+		return fmt.Errorf("not a JSON object: %w, at byte %d", err, syntax.Offset)
+	}
+	return err
+}
+
+func (p parser) value(at string, depth int) (any, error) {
+	t, err := p.Token()
 	if err != nil {
 		return nil, err
 	}
+	if depth > maxDepth {
+		return nil, fmt.Errorf("%s: nested more than %d deep", clip(at), maxDepth)
+	}
 	switch t {
 	case json.Delim('{'):
-		return parseObject(d, at)
+		return p.object(at, depth)
 	case json.Delim('['):
 		list := []any{}
-		for d.More() {
-			v, err := parseValue(d, fmt.Sprintf("%s[%d]", at, len(list)))
+		for p.More() {
+			v, err := p.value(fmt.Sprintf("%s[%d]", at, len(list)), depth+1)
 			if err != nil {
 				return nil, err
 			}
 			list = append(list, v)
 		}
-		_, err := d.Token()
+		_, err := p.Token()
 		return list, err
 	}
 	return t, nil
 }
 
-func parseObject(d *json.Decoder, at string) (any, error) {
+func (p parser) object(at string, depth int) (any, error) {
 	o := &object{values: map[string]any{}}
-	for d.More() {
-		t, err := d.Token()
+	for p.More() {
+		t, err := p.Token()
 		if err != nil {
 			return nil, err
 		}
@@ -85,14 +105,14 @@ func parseObject(d *json.Decoder, at string) (any, error) {
 		if _, twice := o.values[name]; twice {
 			return nil, fmt.Errorf("%s: given twice", join(at, name))
 		}
-		v, err := parseValue(d, join(at, name))
+		v, err := p.value(join(at, name), depth+1)
 		if err != nil {
 			return nil, err
 		}
 		o.names = append(o.names, name)
 		o.values[name] = v
 	}
-	_, err := d.Token()
+	_, err := p.Token()
 	return o, err
 }
 
@@ -136,10 +156,10 @@ func fit(at string, v any, t reflect.Type) []error {
 		}
 		return errs
 	}
-	return fitScalar(at, v, t, wrong)
+	return fitScalar(v, t, wrong)
 }
 
-func fitScalar(_ string, v any, t reflect.Type, wrong func(string) []error) []error {
+func fitScalar(v any, t reflect.Type, wrong func(string) []error) []error {
 	switch t.Kind() {
 	case reflect.String:
 		if _, ok := v.(string); !ok {
@@ -181,6 +201,7 @@ func fitStruct(at string, v any, t reflect.Type) []error {
 	}
 	fields := map[string]reflect.Type{}
 	collectFields(t, fields)
+	_, zeroIsUnset := reflect.Zero(t).Interface().(interface{ zeroIsUnset() })
 	var errs []error
 	for _, name := range o.names {
 		ft, known := fields[name]
@@ -189,8 +210,24 @@ func fitStruct(at string, v any, t reflect.Type) []error {
 			continue
 		}
 		errs = append(errs, fit(join(at, name), o.values[name], ft)...)
+		if zeroIsUnset && isZero(o.values[name], ft) {
+			errs = append(errs, fmt.Errorf("%s: %s; expected a positive value, or leave it out", join(at, name), shown(o.values[name])))
+		}
 	}
 	return errs
+}
+
+// isZero says whether a number or duration was written as zero.
+func isZero(v any, t reflect.Type) bool {
+	switch v := v.(type) {
+	case json.Number:
+		f, err := v.Float64()
+		return err == nil && f == 0
+	case string:
+		var d Duration
+		return t == reflect.TypeFor[Duration]() && d.UnmarshalText([]byte(v)) == nil && d == 0
+	}
+	return false
 }
 
 // collectFields gathers the JSON names of a struct, those of embedded structs included.
@@ -212,73 +249,9 @@ func unknownField(at, name string, fields map[string]reflect.Type) error {
 	for f := range fields {
 		known = append(known, f)
 	}
-	sort.Strings(known)
+	slices.Sort(known)
 	if near := Nearest(name, known); near != "" {
 		return fmt.Errorf("%s: unknown field; did you mean %q?", at, near)
 	}
 	return fmt.Errorf("%s: unknown field; expected one of %s", at, strings.Join(known, ", "))
-}
-
-// Nearest gives the known word that a mistyped one most likely meant, or the empty string when none is near.
-func Nearest(word string, known []string) string {
-	best, least := "", len(word)/3+2
-	for _, k := range known {
-		if d := distance(strings.ToLower(word), strings.ToLower(k)); d < least {
-			best, least = k, d
-		}
-	}
-	return best
-}
-
-// distance is the Levenshtein distance of two words.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
-}
-
-func join(at, name string) string {
-	if at == "" {
-		return name
-	}
-	return at + "." + name
-}
-
-func orRoot(at string) string {
-	if at == "" {
-		return "input"
-	}
-	return at
-}
-
-// shown is a value as an error message shows it: short, and never a whole document.
-func shown(v any) string {
-	switch v := v.(type) {
-	case nil:
-		return "null"
-	case *object:
-		return "an object"
-	case []any:
-		return "an array"
-	case string:
-		if len(v) > 40 {
-			v = v[:40] + "…"
-		}
-		return fmt.Sprintf("%q", v)
-	}
-	return fmt.Sprint(v)
 }

@@ -84,6 +84,7 @@ type Ledger struct {
 	Versions          Versions          `json:"versions"`
 	Usage             Usage             `json:"usage"`
 	Labels            map[string]string `json:"labels,omitempty"`
+	Refused           []string          `json:"refused,omitempty"` // decisions that were not taken, with the reason
 	StartedAt         time.Time         `json:"started_at"`
 	EndedAt           time.Time         `json:"ended_at"`
 }

@@ -1,8 +1,9 @@
 package agent
 
 import (
-	"encoding/json"
+	"cmp"
 	"fmt"
+	"math"
 	"time"
 )
 
@@ -16,7 +17,7 @@ func (d Duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d)
 func (d *Duration) UnmarshalText(b []byte) error {
 	v, err := time.ParseDuration(string(b))
 	if err != nil {
-		return fmt.Errorf("%q is not a duration such as \"90s\" or \"2h\"", b)
+		return fmt.Errorf("%s; expected a duration such as \"90s\" or \"2h\"", shown(string(b)))
 	}
 	*d = Duration(v)
 	return nil
@@ -73,99 +74,125 @@ type Limits struct {
 // Tighten gives the limits that hold when want is asked for under l: want's where it is stricter, l's where want is
 // silent or looser.
 func (l Limits) Tighten(want Limits) Limits {
-	l.MaxSteps = tighter(l.MaxSteps, want.MaxSteps)
-	l.TaskTimeout = tighter(l.TaskTimeout, want.TaskTimeout)
-	l.ModelTimeout = tighter(l.ModelTimeout, want.ModelTimeout)
-	l.ToolTimeout = tighter(l.ToolTimeout, want.ToolTimeout)
-	l.ApprovalTimeout = tighter(l.ApprovalTimeout, want.ApprovalTimeout)
-	l.MaxTokens = tighter(l.MaxTokens, want.MaxTokens)
-	l.MaxOutputTokens = tighter(l.MaxOutputTokens, want.MaxOutputTokens)
-	l.MaxCostUSD = tighter(l.MaxCostUSD, want.MaxCostUSD)
-	l.MaxToolCalls = tighter(l.MaxToolCalls, want.MaxToolCalls)
-	l.MaxParallelTools = tighter(l.MaxParallelTools, want.MaxParallelTools)
-	l.MaxRetries = tighter(l.MaxRetries, want.MaxRetries)
-	l.MaxChildren = tighter(l.MaxChildren, want.MaxChildren)
-	if want.OnLimit != "" {
-		l.OnLimit = want.OnLimit
-	}
-	return l
-}
-
-// Raised gives l with the fields that by sets put in place of its own, held below ceiling. It is an error to raise a
-// field above the ceiling or to set it below what it is.
-func (l Limits) Raised(by, ceiling Limits) (Limits, error) {
-	if by == (Limits{}) {
-		return l, fmt.Errorf("limits: expected at least one limit to raise")
-	}
-	got := l.override(by)
-	if held := ceiling.Tighten(got); held != got {
-		return l, fmt.Errorf("limits: above the tenant's ceiling %s", mustJSON(ceiling))
-	}
-	if back := l.override(got); got.Tighten(l) != l.withOnLimit(got.OnLimit) || back != got {
-		return l, fmt.Errorf("limits: a raise can't lower a limit; the limits now are %s", mustJSON(l))
-	}
-	return got, nil
-}
-
-func (l Limits) withOnLimit(o OnLimit) Limits {
-	l.OnLimit = o
-	return l
-}
-
-// override gives l with every field that by sets taken from by.
-func (l Limits) override(by Limits) Limits {
-	set := mustJSON(by) // unset fields are left out, so decoding over l keeps l's
-	if err := json.Unmarshal(set, &l); err != nil {
-		panic(err) // both sides are this package's own
-	}
-	return l
-}
-
-func mustJSON(v any) []byte {
-	b, err := json.Marshal(v)
-	if err != nil {
-		panic(err) // only called on plain structs of this package
-	}
-	return b
-}
-
-func tighter[T int | float64 | Duration](have, want T) T {
-	if want > 0 && (have <= 0 || want < have) {
-		return want
-	}
-	return have
-}
-
-// validate reports what is wrong with limits that someone wrote, each with its path below at.
-func (l Limits) validate(at string) (errs []error) {
-	negative := func(name LimitName, v float64) {
-		if v < 0 {
-			errs = append(errs, fmt.Errorf("%s.%s: %v is negative; expected a positive value", at, name, v))
+	mine, theirs := l.bounds(), want.bounds()
+	for i, w := range theirs {
+		if w.given() && (!mine[i].given() || mine[i].above(w)) {
+			mine[i].value.set(w.value)
 		}
 	}
-	negative(LimitSteps, float64(l.MaxSteps))
-	negative(LimitTaskTimeout, float64(l.TaskTimeout))
-	negative(LimitModelTimeout, float64(l.ModelTimeout))
-	negative(LimitToolTimeout, float64(l.ToolTimeout))
-	negative(LimitApproval, float64(l.ApprovalTimeout))
-	negative(LimitTokens, float64(l.MaxTokens))
-	negative(LimitOutputTokens, float64(l.MaxOutputTokens))
-	negative(LimitCost, l.MaxCostUSD)
-	negative(LimitToolCalls, float64(l.MaxToolCalls))
-	negative(LimitParallelTools, float64(l.MaxParallelTools))
-	negative(LimitRetries, float64(l.MaxRetries))
-	if l.MaxChildren != 0 {
-		errs = append(errs, fmt.Errorf("%s.max_children: not supported yet", at))
+	l.OnLimit = cmp.Or(want.OnLimit, l.OnLimit)
+	return l
+}
+
+// Within reports the first limit that l sets looser than bound does, as "max_steps: 500; expected at most 200, <whose>".
+// A limit that either side leaves unset is within.
+func (l Limits) Within(bound Limits, whose string) error {
+	theirs := bound.bounds()
+	for i, mine := range l.bounds() {
+		if theirs[i].given() && mine.above(theirs[i]) {
+			return fmt.Errorf("%s: %s; expected at most %s, %s", mine.name, mine, theirs[i], whose)
+		}
+	}
+	return nil
+}
+
+// Raised gives l with the limits that by sets in place of its own. It is an error, which names the limit, to raise
+// nothing, to set a limit below what it is, or to set it above the ceiling.
+func (l Limits) Raised(by, ceiling Limits) (Limits, error) {
+	if by == (Limits{}) {
+		return l, fmt.Errorf("limits: missing; expected at least one limit to raise")
+	}
+	if err := by.Within(ceiling, "the tenant's ceiling"); err != nil {
+		return l, fmt.Errorf("limits.%w", err)
+	}
+	raised := l
+	mine := raised.bounds()
+	for i, b := range by.bounds() {
+		if !b.given() {
+			continue
+		}
+		if mine[i].above(b) {
+			return l, fmt.Errorf("limits.%s: %s; expected at least %s, which it is now", b.name, b, mine[i])
+		}
+		mine[i].value.set(b.value)
+	}
+	raised.OnLimit = cmp.Or(by.OnLimit, l.OnLimit)
+	return raised, nil
+}
+
+// Validate reports everything that is wrong with limits that someone wrote, each as "max_steps: -1; expected …".
+func (l Limits) Validate() (errs []error) {
+	for _, b := range l.bounds() {
+		switch sign := b.value.sign(); {
+		case b.name == LimitChildren && sign != 0:
+			errs = append(errs, fmt.Errorf("%s: not supported yet", b.name))
+		case sign < 0:
+			errs = append(errs, fmt.Errorf("%s: %s; expected a positive value", b.name, b))
+		}
+	}
+	if math.IsInf(l.MaxCostUSD, 1) {
+		errs = append(errs, fmt.Errorf("%s: %v; expected an amount of dollars", LimitCost, l.MaxCostUSD))
 	}
 	switch l.OnLimit {
 	case "", OnLimitStop, OnLimitAsk, OnLimitSummarize:
 	default:
-		errs = append(errs, fmt.Errorf("%s.on_limit: %q; expected stop, ask or summarize", at, l.OnLimit))
+		errs = append(errs, fmt.Errorf("on_limit: %s; expected stop, ask or summarize", shown(string(l.OnLimit))))
 	}
 	return errs
 }
 
-const (
-	minute = time.Minute
-	hour   = time.Hour
-)
+// Missing names the numeric limits that l leaves unset and that a running task must have.
+func (l Limits) Missing() (names []LimitName) {
+	for _, b := range l.bounds() {
+		if b.value.sign() == 0 && b.name != LimitChildren {
+			names = append(names, b.name)
+		}
+	}
+	return names
+}
+
+// zeroIsUnset makes Decode refuse a written zero: it would silently mean "not given".
+func (Limits) zeroIsUnset() {}
+
+// bounds lists the numeric limits of l in the order of its fields, so that what holds for one is written once for all.
+// Setting one changes l.
+func (l *Limits) bounds() []bound {
+	return []bound{
+		{LimitSteps, field[int]{&l.MaxSteps}},
+		{LimitTaskTimeout, field[Duration]{&l.TaskTimeout}},
+		{LimitModelTimeout, field[Duration]{&l.ModelTimeout}},
+		{LimitToolTimeout, field[Duration]{&l.ToolTimeout}},
+		{LimitApproval, field[Duration]{&l.ApprovalTimeout}},
+		{LimitTokens, field[int]{&l.MaxTokens}},
+		{LimitOutputTokens, field[int]{&l.MaxOutputTokens}},
+		{LimitCost, field[float64]{&l.MaxCostUSD}},
+		{LimitToolCalls, field[int]{&l.MaxToolCalls}},
+		{LimitParallelTools, field[int]{&l.MaxParallelTools}},
+		{LimitRetries, field[int]{&l.MaxRetries}},
+		{LimitChildren, field[int]{&l.MaxChildren}},
+	}
+}
+
+// bound is one numeric limit with its name.
+type bound struct {
+	name  LimitName
+	value number
+}
+
+func (b bound) given() bool        { return b.value.sign() > 0 }
+func (b bound) above(c bound) bool { return b.value.compare(c.value) > 0 }
+func (b bound) String() string     { return fmt.Sprint(b.value) }
+
+// number is the value of a limit, whatever its type; the other number is of the same limit.
+type number interface {
+	sign() int
+	compare(number) int
+	set(number)
+}
+
+type field[T int | float64 | Duration] struct{ at *T }
+
+func (f field[T]) sign() int            { return cmp.Compare(*f.at, 0) }
+func (f field[T]) compare(n number) int { return cmp.Compare(*f.at, *n.(field[T]).at) }
+func (f field[T]) set(n number)         { *f.at = *n.(field[T]).at }
+func (f field[T]) String() string       { return fmt.Sprint(*f.at) }

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -8,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 )
 
@@ -44,18 +46,28 @@ type Acceptance struct {
 	ExpiresAfter Duration `json:"expires_after,omitempty"` // how long the decision may take; 72h
 }
 
-// Bounds of a task's input.
+// Bounds of a task's input, in bytes and entries.
 const (
 	MaxGoal     = 32 << 10
+	MaxTask     = 2 << 20 // what Temporal takes as a payload
 	maxListed   = 100
 	maxListItem = 16 << 10
 )
 
 var nameForm = regexp.MustCompile(`^[a-z0-9][a-z0-9._@-]{0,63}$`)
 
+// ValidName says whether s can name a tenant, a user, an agent or anything else that people name in tasks and files.
+func ValidName(s string) bool { return nameForm.MatchString(s) }
+
+// NameForm says in words what ValidName accepts.
+const NameForm = "up to 64 of a-z 0-9 . _ @ -, first a letter or digit"
+
 // DecodeTask reads the input of AgentTask strictly, fills in the defaults and validates every field. The error is of type
 // InvalidInput and names the first field that is wrong; nothing of a refused task runs.
 func DecodeTask(raw []byte) (Task, error) {
+	if len(raw) > MaxTask {
+		return Task{}, Errorf(InvalidInput, "input: %d bytes; expected at most %d", len(raw), MaxTask)
+	}
 	var t Task
 	if err := Decode(raw, &t); err != nil {
 		return Task{}, err
@@ -68,25 +80,19 @@ func DecodeTask(raw []byte) (Task, error) {
 }
 
 func (t *Task) setDefaults() {
-	t.Agent = orDefault(t.Agent, "default")
-	t.Tenant = orDefault(t.Tenant, "default")
-	t.User = orDefault(t.User, "anonymous")
-	t.Priority = orDefault(t.Priority, 3)
+	t.Agent = cmp.Or(t.Agent, "default")
+	t.Tenant = cmp.Or(t.Tenant, "default")
+	t.User = cmp.Or(t.User, "anonymous")
+	t.Priority = cmp.Or(t.Priority, 3)
 	a := &t.Acceptance
-	a.CheckRounds = orDefault(a.CheckRounds, 2)
-	a.Quorum = orDefault(a.Quorum, 1)
-	if a.ExpiresAfter == 0 {
-		a.ExpiresAfter = Duration(72 * hour)
-	}
+	a.CheckRounds = cmp.Or(a.CheckRounds, 2)
+	a.Quorum = cmp.Or(a.Quorum, 1)
+	a.ExpiresAfter = cmp.Or(a.ExpiresAfter, Duration(72*time.Hour))
 }
 
-func orDefault[T comparable](v, otherwise T) T {
-	var zero T
-	if v == zero {
-		return otherwise
-	}
-	return v
-}
+// zeroIsUnset makes Decode refuse a written zero: it would silently mean the default.
+func (Task) zeroIsUnset()       {}
+func (Acceptance) zeroIsUnset() {}
 
 // Validate reports the first field that is wrong, as an InvalidInput error that names its path.
 func (t Task) Validate() error {
@@ -95,7 +101,7 @@ func (t Task) Validate() error {
 		t.validateNames(),
 		t.Workspace.validate(),
 		t.Acceptance.validate(),
-		t.Limits.validate("limits"),
+		below("limits", t.Limits.Validate()),
 		validateLabels(t.Labels),
 	)
 	if t.Session != "" {
@@ -124,8 +130,8 @@ func (t Task) validateText() (errs []error) {
 
 func (t Task) validateNames() (errs []error) {
 	for _, f := range []struct{ at, value string }{{"agent", t.Agent}, {"tenant", string(t.Tenant)}, {"user", string(t.User)}} {
-		if !nameForm.MatchString(f.value) {
-			errs = append(errs, fmt.Errorf("%s: %s; expected up to 64 of a-z 0-9 . _ @ -, first a letter or digit", f.at, shown(f.value)))
+		if !ValidName(f.value) {
+			errs = append(errs, fmt.Errorf("%s: %s; expected %s", f.at, shown(f.value), NameForm))
 		}
 	}
 	if len(t.RerunOf) > 1000 {
@@ -146,7 +152,7 @@ func (w Workspace) validate() (errs []error) {
 			errs = append(errs, fmt.Errorf("%s: %s; expected a path of at most 4096 bytes without NUL", f.at, shown(f.value)))
 		}
 	}
-	if w.Path != "" && (path.IsAbs(w.Path) || path.Clean(w.Path) != strings.TrimSuffix(w.Path, "/") || strings.HasPrefix(w.Path, "..")) {
+	if w.Path != "" && (path.IsAbs(w.Path) || path.Clean(w.Path) != strings.TrimSuffix(w.Path, "/") || strings.HasPrefix(w.Path+"/", "../")) {
 		errs = append(errs, fmt.Errorf("workspace.path: %s; expected a clean relative path inside the workspace", shown(w.Path)))
 	}
 	return errs
@@ -156,21 +162,29 @@ func (a Acceptance) validate() (errs []error) {
 	errs = append(errs, validateList("acceptance.criteria", a.Criteria)...)
 	errs = append(errs, validateList("acceptance.checks", a.Checks)...)
 	for i, r := range a.Reviewers {
-		if !nameForm.MatchString(string(r)) {
-			errs = append(errs, fmt.Errorf("acceptance.reviewers[%d]: %s; expected up to 64 of a-z 0-9 . _ @ -, first a letter or digit", i, shown(string(r))))
+		if !ValidName(string(r)) {
+			errs = append(errs, fmt.Errorf("acceptance.reviewers[%d]: %s; expected %s", i, shown(string(r)), NameForm))
 		}
 		if slices.Contains(a.Reviewers[:i], r) {
 			errs = append(errs, fmt.Errorf("acceptance.reviewers[%d]: %q is listed twice", i, r))
 		}
 	}
-	if a.CheckRounds < 0 || a.CheckRounds > 20 {
+	if a.CheckRounds < 1 || a.CheckRounds > 20 {
 		errs = append(errs, fmt.Errorf("acceptance.check_rounds: %d; expected 1 to 20", a.CheckRounds))
 	}
-	if a.Quorum < 1 || (len(a.Reviewers) > 0 && a.Quorum > len(a.Reviewers)) {
-		errs = append(errs, fmt.Errorf("acceptance.quorum: %d; expected 1 to the number of reviewers (%d)", a.Quorum, len(a.Reviewers)))
+	if a.Quorum < 1 || a.Quorum > max(1, len(a.Reviewers)) {
+		errs = append(errs, fmt.Errorf("acceptance.quorum: %d; expected 1 to the number of reviewers, %d", a.Quorum, len(a.Reviewers)))
 	}
-	if a.ExpiresAfter < Duration(minute) {
+	if a.ExpiresAfter < Duration(time.Minute) {
 		errs = append(errs, fmt.Errorf("acceptance.expires_after: %s; expected at least 1m", a.ExpiresAfter))
+	}
+	return errs
+}
+
+// below puts a path before the paths that errors name.
+func below(at string, errs []error) []error {
+	for i, err := range errs {
+		errs[i] = fmt.Errorf("%s.%w", at, err)
 	}
 	return errs
 }
@@ -193,7 +207,7 @@ func validateLabels(labels map[string]string) (errs []error) {
 	}
 	for _, k := range slices.Sorted(maps.Keys(labels)) {
 		if k == "" || len(k) > 64 || len(labels[k]) > 1024 {
-			errs = append(errs, fmt.Errorf("labels.%s: expected a name of 1 to 64 and a value of at most 1024 bytes", shown(k)))
+			errs = append(errs, fmt.Errorf("labels: %s with %d bytes; expected a name of 1 to 64 and a value of at most 1024 bytes", shown(k), len(labels[k])))
 		}
 	}
 	return errs

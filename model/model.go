@@ -48,12 +48,20 @@ type Reply struct {
 	Model   string      // the model that answered, by the endpoint's own name
 }
 
-// Error is a failed attempt. Its Type is one of ModelError, NetworkError, Timeout, Unauthorized, ResourceExhausted,
-// InvalidInput and Cancelled.
+// Failure is the part of an Error that every package knows. The alias gives the embedded field a name that does not hide
+// its method Error.
+type Failure = agent.Error
+
+// Error is a failed attempt; errors.AsType finds both it and the *agent.Error inside. Its Type is one of ModelError,
+// NetworkError, Timeout, Unauthorized, ResourceExhausted, InvalidInput and Cancelled. It never holds the key.
 type Error struct {
-	agent.Error
-	Usage agent.Usage // what the attempt cost, as far as is known
+	Failure
+	// Usage is what the attempt cost, as far as is known; estimated on the high side where a reply broke off.
+	Usage agent.Usage
+	// Final says that the same request would fail again, whatever the retry rule of its Type: the account has no credit, the
+	// conversation is too long, the key is wrong, the endpoint said so.
+	Final bool
 }
 
 // Unwrap makes the category visible to errors.AsType.
-func (e *Error) Unwrap() error { return &e.Error }
+func (e *Error) Unwrap() error { return &e.Failure }

@@ -15,9 +15,10 @@ import (
 type Tool interface {
 	// Spec is what the model is told.
 	Spec() agent.ToolSpec
-	// Plan says what a call with these arguments would do. The arguments already fit the Spec's schema. An error tells the
-	// model how to mend them. Plan looks at nothing but its arguments.
-	Plan(args json.RawMessage) (Plan, error)
+	// Plan says what a call with these arguments would do. The arguments already fit the Spec's schema (Set.Check). dir is
+	// where the task starts (Env.Dir of the later Run): relative paths start there, so that what is judged and what is
+	// touched are the same. An error tells the model how to mend the arguments. Plan looks at nothing but its arguments.
+	Plan(dir string, args json.RawMessage) (Plan, error)
 	// Run performs a call. What the model can mend is an Observation with another status than ok; an error is the
 	// runtime's concern and carries an agent.ErrorType.
 	Run(ctx context.Context, env Env, args json.RawMessage) (agent.Observation, error)

@@ -1,0 +1,81 @@
+# Belay's targets. Each sets up what it needs; `make help` lists them.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-builtin-rules
+
+version := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+go_build := go build -buildvcs=false -ldflags "-X main.version=$(version)"
+go_tool := go tool -modfile=deploy/lint/go.mod
+
+packages ?= ./...
+fuzztime ?= 10s
+
+.PHONY: help
+help: ## lists the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
+
+.PHONY: demo
+demo: ## one task from start to accepted ledger, without an API key
+	@deploy/dev/demo
+
+.PHONY: dev
+dev: ## server and worker, left running until Ctrl-C
+	@deploy/dev/up
+
+.PHONY: build
+build: guest ## bin/belay and bin/belay-worker
+	@mkdir -p bin
+	$(go_build) -o bin/belay ./starter
+	$(go_build) -o bin/belay-worker ./worker
+
+# The program that runs inside a sandbox; the worker embeds it.
+.PHONY: guest
+guest:
+	CGO_ENABLED=0 go build -buildvcs=false -trimpath -ldflags "-s -w" -o sandbox/process/guest/belay-sandbox ./sandbox/process/guest
+
+.PHONY: setup
+setup: # installs bubblewrap and the Temporal CLI where they are missing
+	@deploy/dev/setup
+
+.PHONY: test
+test: setup build ## all tests
+	go test -timeout 14m $(packages)
+
+.PHONY: race
+race: setup build ## all tests under the race detector; packages=./agent/... for some
+	CGO_ENABLED=1 go test -race -timeout 25m $(packages)
+
+.PHONY: lint
+lint: guest ## gofmt, go vet, staticcheck, workflowcheck, shellcheck and the compose file
+	@unformatted=$$(find . -name '*.go' -not -path './.*' -print0 | xargs -0 gofmt -l); \
+		[[ -z $$unformatted ]] || { echo "not formatted by gofmt:"; echo "$$unformatted"; exit 1; }
+	go vet ./...
+	$(go_tool) staticcheck ./...
+	$(go_tool) workflowcheck ./workflows/...
+	@deploy/lint/scripts
+	@deploy/lint/compose
+
+.PHONY: replay
+replay: ## replays the recorded histories against today's workflows
+	go test -count=1 -run 'Replay' ./workflows/...
+
+.PHONY: record
+record: setup build ## records the histories that are missing; never rewrites one
+	go test -count=1 -timeout 14m -run 'Record' ./workflows/... -record
+
+.PHONY: bench
+bench: setup build ## what Belay costs, beside a bare Temporal workflow
+	go test -count=1 -timeout 60m -run '^$$' -bench . $(packages)
+
+.PHONY: fuzz
+fuzz: ## every fuzz target for a short time; fuzztime=1m for longer
+	@grep -rHo --include='*_test.go' '^func Fuzz[A-Za-z0-9_]*' . | while IFS=: read -r file func; do \
+		go test -run '^$$' -fuzz "^$${func#func }$$" -fuzztime $(fuzztime) "$${file%/*}"; done
+
+.PHONY: clean
+clean: ## stops the dev server, removes what was built, and the server's database and stores
+	@! [[ -x .belay/bin/temporal ]] || deploy/dev/server --stop
+	rm -rf bin sandbox/process/guest/belay-sandbox
+	rm -rf .belay/temporal.db* .belay/*.log .belay/*.pid .belay/*.lock .belay/store .belay/state

@@ -1,0 +1,335 @@
+package activities
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"belay/agent"
+	"belay/model"
+	"belay/store"
+)
+
+// Result is what came of one call, as the next model call is told: an observation in the store, or a text where nothing
+// ran.
+type Result struct {
+	Call        agent.CallID     `json:"call"`
+	Observation agent.Digest     `json:"observation,omitempty"`
+	Status      agent.CallStatus `json:"status,omitempty"`
+	Text        string           `json:"text,omitempty"`
+}
+
+// ModelInput asks a model for the next reply.
+type ModelInput struct {
+	Run  agent.RunRef `json:"run"`
+	Step int          `json:"step"`
+	Head agent.Digest `json:"head"`
+	// Results answer the calls of the reply before, in the order in which it asked.
+	Results []Result `json:"results,omitempty"`
+	// Said is what people and the runtime want the model to hear.
+	Said []string `json:"said,omitempty"`
+	// Calls is how many calls the run has seen, so that new ones get the next ids.
+	Calls int `json:"calls,omitempty"`
+	// Tokens and USD are what the task may still spend; MaxOutput bounds this reply.
+	Tokens    int            `json:"tokens,omitempty"`
+	USD       float64        `json:"usd,omitempty"`
+	MaxOutput int            `json:"max_output,omitempty"`
+	Timeout   agent.Duration `json:"timeout,omitempty"`
+	// NoTools asks for words only.
+	NoTools bool         `json:"no_tools,omitempty"`
+	Notes   []agent.Note `json:"notes,omitempty"`
+}
+
+// ReplyKind says what a reply is.
+type ReplyKind string
+
+// The kinds of reply.
+const (
+	ReplyFinal     ReplyKind = "final"     // words, no calls
+	ReplyCalls     ReplyKind = "calls"     // calls, with or without words
+	ReplyRefusal   ReplyKind = "refusal"   // the model will not
+	ReplyTruncated ReplyKind = "truncated" // cut at the output limit
+	ReplyFiltered  ReplyKind = "filtered"  // held back by the endpoint
+	ReplyEmpty     ReplyKind = "empty"     // neither words nor calls
+	ReplyLimit     ReplyKind = "limit"     // not asked for: the budget does not suffice
+)
+
+// ModelOutput is the reply in short; its content is the last turn of the conversation.
+type ModelOutput struct {
+	Head  agent.Digest    `json:"head"`
+	Kind  ReplyKind       `json:"kind"`
+	Calls int             `json:"calls,omitempty"` // how many calls the reply asks for
+	Text  string          `json:"text,omitempty"`  // of a final reply or a refusal, cut to MaxOutcome
+	Limit agent.LimitName `json:"limit,omitempty"`
+	Usage agent.Usage     `json:"usage"`
+	Model string          `json:"model,omitempty"` // the model that answered, where it is not the agent's first choice
+	// Condensed is how many results were left out so that the conversation fits the model's window.
+	Condensed int `json:"condensed,omitempty"`
+}
+
+// MaxOutcome is how much of a final reply the history holds, in bytes.
+const MaxOutcome = 4 << 10
+
+// CallModel appends what happened since the last reply to the conversation, asks the model, and appends its reply. The
+// reply is stored under the step before the activity returns, and an attempt looks there first, so no reply is bought
+// twice because its answer got lost.
+func (a *Activities) CallModel(ctx context.Context, in ModelInput) (ModelOutput, error) {
+	t := a.startAttempt(ctx)
+	var out ModelOutput
+	err := t.run(ctx, func(ctx context.Context) (err error) {
+		out, err = a.callModel(ctx, in, t)
+		return err
+	})
+	return out, err
+}
+
+func (a *Activities) callModel(ctx context.Context, in ModelInput, t *attempt) (ModelOutput, error) {
+	name := record(in.Run, "model", fmt.Sprintf("m%d", in.Step))
+	tenant := a.tenant(in.Run)
+	if out, found, err := storedReply(ctx, tenant, name); found || err != nil {
+		return out, err
+	}
+	c, err := a.conversation(ctx, in)
+	if err != nil {
+		return ModelOutput{}, err
+	}
+	t.most = c.spec.Retries
+	reply, out, err := a.ask(ctx, in, c, t)
+	if err != nil || out.Kind == ReplyLimit {
+		return out, err
+	}
+	message := normalize(reply, in.Calls)
+	turn := agent.Turn{Messages: append(c.added, message)}
+	if out.Head, err = tenant.Append(ctx, in.Head, turn); err != nil {
+		return ModelOutput{}, fmt.Errorf("store the reply of step %d: %w", in.Step, err)
+	}
+	out.Kind, out.Calls = kindOf(reply), len(message.Calls)
+	out.Usage = reply.Usage.Add(t.spent())
+	out.Usage.ModelCalls, out.Usage.Steps = 1, 1
+	if out.Kind != ReplyCalls {
+		out.Text = cut(cmp.Or(reply.Text, reply.Refusal), MaxOutcome)
+	}
+	return out, saveReply(ctx, tenant, name, out)
+}
+
+func storedReply(ctx context.Context, t *store.Tenant, name string) (out ModelOutput, found bool, err error) {
+	b, err := t.Record(ctx, name)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return out, false, nil
+	case err != nil:
+		return out, false, fmt.Errorf("look for %s: %w", name, err)
+	}
+	if err := json.Unmarshal(b, &out); err != nil {
+		return out, false, agent.Errorf(agent.StateError, "%s: %w", name, err)
+	}
+	return out, true, nil
+}
+
+func saveReply(ctx context.Context, t *store.Tenant, name string, out ModelOutput) error {
+	b, err := json.Marshal(out)
+	if err == nil {
+		err = t.PutRecord(ctx, name, b)
+	}
+	if err != nil {
+		return fmt.Errorf("store %s: %w", name, err)
+	}
+	return nil
+}
+
+// dialogue is a conversation and what this step adds to it.
+type dialogue struct {
+	messages []agent.Message // everything that the model is to see
+	added    []agent.Message // the part of it that is not stored yet
+	spec     Spec
+	tools    []agent.ToolSpec
+}
+
+func (a *Activities) conversation(ctx context.Context, in ModelInput) (dialogue, error) {
+	spec, err := a.spec(ctx, in.Run)
+	if err != nil {
+		return dialogue{}, err
+	}
+	d := dialogue{spec: spec.Spec}
+	if !in.NoTools {
+		d.tools = spec.tools.Specs()
+	}
+	past, err := a.tenant(in.Run).Conversation(ctx, in.Head)
+	if err != nil {
+		return dialogue{}, fmt.Errorf("conversation of step %d: %w", in.Step, err)
+	}
+	for _, turn := range past.Turns {
+		d.messages = append(d.messages, turn.Messages...)
+	}
+	if d.added, err = a.additions(ctx, in); err != nil {
+		return dialogue{}, err
+	}
+	d.messages = append(d.messages, d.added...)
+	return d, nil
+}
+
+// additions are the messages that this step adds before the reply: results in the order of the calls, then what was said.
+func (a *Activities) additions(ctx context.Context, in ModelInput) ([]agent.Message, error) {
+	var added []agent.Message
+	for _, r := range in.Results {
+		text := r.Text
+		if r.Observation != "" {
+			o, err := a.observation(ctx, in.Run, r.Observation)
+			if err != nil {
+				return nil, fmt.Errorf("result of call %s: %w", r.Call, err)
+			}
+			text = o.Text
+		}
+		added = append(added, agent.Message{Role: agent.RoleTool, Call: r.Call, Text: text})
+	}
+	for _, s := range in.Said {
+		added = append(added, agent.Message{Role: agent.RoleUser, Text: s})
+	}
+	return added, nil
+}
+
+// ask makes one attempt with the model of the chain whose turn it is.
+func (a *Activities) ask(ctx context.Context, in ModelInput, d dialogue, t *attempt) (model.Reply, ModelOutput, error) {
+	bundle := a.c.Bundle()
+	chain, err := bundle.Chain(d.spec.Model)
+	if err != nil {
+		return model.Reply{}, ModelOutput{}, err
+	}
+	use := chain[min(t.p.Fallback, len(chain)-1)]
+	m, err := a.c.Model(use.Name)
+	if err != nil {
+		return model.Reply{}, ModelOutput{}, err
+	}
+	view, condensed, err := model.Window(d.messages, d.tools, use.ContextWindow-in.MaxOutput)
+	if err != nil {
+		return model.Reply{}, ModelOutput{}, err
+	}
+	req := model.Request{Messages: view, Tools: d.tools}
+	estimate, limit := reserve(&req, in, use, t.spent())
+	if limit != "" {
+		return model.Reply{}, ModelOutput{Kind: ReplyLimit, Head: in.Head, Limit: limit, Usage: t.spent()}, nil
+	}
+	t.update(func(p *progress) { p.InFlight = estimate })
+	reply, err := replyWithin(ctx, m, req, time.Duration(in.Timeout))
+	t.update(func(p *progress) { p.InFlight = agent.Usage{} })
+	if err != nil {
+		return reply, ModelOutput{}, a.failedReply(err, t, chain)
+	}
+	out := ModelOutput{Condensed: condensed}
+	if use.Name != d.spec.Model {
+		out.Model = use.Name
+	}
+	return reply, out, nil
+}
+
+func replyWithin(ctx context.Context, m model.Model, req model.Request, limit time.Duration) (model.Reply, error) {
+	if limit > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, limit)
+		defer cancel()
+	}
+	return m.Reply(ctx, req, nil)
+}
+
+// failedReply keeps what the attempt cost and, when a model's attempts are used up, moves on to the next of the chain.
+func (a *Activities) failedReply(err error, t *attempt, chain []model.Config) error {
+	failed, ok := errors.AsType[*model.Error](err)
+	if !ok {
+		return err
+	}
+	t.update(func(p *progress) {
+		p.Spent = p.Spent.Add(failed.Usage)
+		rule, retried := a.c.Retry[failed.Type]
+		used := failed.Final || !retried || p.Failures[failed.Type]+1 >= rule.Attempts
+		if used && failed.Type != agent.Cancelled && p.Fallback+1 < len(chain) {
+			p.Fallback++
+			p.Failures = map[agent.ErrorType]int{}
+			failed.Type, failed.RetryAfter, failed.Final = agent.NetworkError, 0, false // the next model is asked after the shortest wait
+		}
+	})
+	return err
+}
+
+// reserve bounds the reply by what the task may still spend, before anything is spent, and says what the attempt may cost
+// at most. It names the limit that leaves no room for a reply.
+func reserve(req *model.Request, in ModelInput, c model.Config, spent agent.Usage) (agent.Usage, agent.LimitName) {
+	input := model.EstimateTokens(*req)
+	out := in.MaxOutput
+	if c.MaxOutputTokens > 0 {
+		out = min(out, c.MaxOutputTokens)
+	}
+	if in.Tokens > 0 {
+		if out = min(out, in.Tokens-spent.Tokens()-input); out < 1 {
+			return agent.Usage{}, agent.LimitTokens
+		}
+	}
+	if in.USD > 0 {
+		left := in.USD - spent.CostUSD - model.Cost(c.Prices, agent.Usage{InputTokens: input})
+		if c.Prices.Output > 0 {
+			out = min(out, int(left/c.Prices.Output*1e6))
+		}
+		if left < 0 || out < 1 {
+			return agent.Usage{}, agent.LimitCost
+		}
+	}
+	req.MaxOutputTokens = out
+	u := agent.Usage{InputTokens: input, OutputTokens: out}
+	u.CostUSD = model.Cost(c.Prices, u)
+	return u, ""
+}
+
+// kindOf sorts a reply. Words beside calls are part of the calls' reply.
+func kindOf(r model.Reply) ReplyKind {
+	switch {
+	case r.Finish == model.FinishContentFilter:
+		return ReplyFiltered
+	case r.Refusal != "":
+		return ReplyRefusal
+	case r.Finish == model.FinishLength:
+		return ReplyTruncated
+	case len(r.Calls) > 0:
+		return ReplyCalls
+	case strings.TrimSpace(r.Text) == "":
+		return ReplyEmpty
+	}
+	return ReplyFinal
+}
+
+// normalize makes the message that is kept of a reply. Calls get the run's own ids, which never repeat; calls of a reply
+// that is not acted upon are dropped, since every kept call must be answered.
+func normalize(r model.Reply, calls int) agent.Message {
+	m := agent.Message{Role: agent.RoleAssistant, Text: cmp.Or(r.Text, r.Refusal)}
+	if kindOf(r) == ReplyCalls {
+		for i, c := range r.Calls {
+			c.ID = agent.NewCallID(calls + i + 1)
+			m.Calls = append(m.Calls, c)
+		}
+	}
+	if m.Text == "" && len(m.Calls) == 0 {
+		m.Text = "(no answer)" // endpoints refuse an empty message when it is shown to them again
+	}
+	return m
+}
+
+func (a *Activities) observation(ctx context.Context, run agent.RunRef, d agent.Digest) (o agent.Observation, err error) {
+	b, err := a.tenant(run).Get(ctx, d)
+	if err != nil {
+		return o, err
+	}
+	if err := json.Unmarshal(b, &o); err != nil {
+		return o, agent.Errorf(agent.StateError, "observation %s: %w", d, err)
+	}
+	return o, nil
+}
+
+// cut shortens a text to at most n bytes, at a rune's boundary.
+func cut(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return strings.ToValidUTF8(s[:n-len("…")], "") + "…"
+}

@@ -1,0 +1,172 @@
+package activities
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+
+	"go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+
+	"belay/agent"
+	"belay/store"
+)
+
+// LedgerRecord is the store's name for the ledger of one run.
+func LedgerRecord(workflowID string, run agent.RunID) string {
+	return fmt.Sprintf("ledgers/%s/%s", url.PathEscape(workflowID), run)
+}
+
+// LedgersOf is the prefix of the ledgers of all runs of a workflow id.
+func LedgersOf(workflowID string) string {
+	return fmt.Sprintf("ledgers/%s/", url.PathEscape(workflowID))
+}
+
+// WriteLedgerInput holds the ledger as it now stands.
+type WriteLedgerInput struct {
+	Ledger agent.Ledger `json:"ledger"`
+}
+
+// WriteLedger keeps the ledger in the store, where it can be read when the history is gone.
+func (a *Activities) WriteLedger(ctx context.Context, in WriteLedgerInput) error {
+	return a.short(ctx, a.writeLedger(ctx, in.Ledger))
+}
+
+func (a *Activities) writeLedger(ctx context.Context, l agent.Ledger) error {
+	b, err := json.Marshal(l)
+	if err == nil {
+		err = a.c.Store.Tenant(l.Tenant).PutRecord(ctx, LedgerRecord(l.WorkflowID, l.RunID), b)
+	}
+	if err != nil {
+		return fmt.Errorf("ledger of %s: %w", l.WorkflowID, err)
+	}
+	return nil
+}
+
+// SupersedeInput says that one ledger's task was done again and accepted.
+type SupersedeInput struct {
+	Tenant agent.TenantID `json:"tenant"`
+	Old    string         `json:"old"` // workflow id of the earlier task
+	New    string         `json:"new"` // workflow id of the ledger that takes its place
+}
+
+// Superseded lists the ledgers that are still open, which must be told.
+type Superseded struct {
+	Open []string `json:"open,omitempty"` // their workflow ids
+}
+
+// Supersede marks the ledgers of an earlier task in the store.
+func (a *Activities) Supersede(ctx context.Context, in SupersedeInput) (Superseded, error) {
+	out, err := a.supersede(ctx, in)
+	return out, a.short(ctx, err)
+}
+
+func (a *Activities) supersede(ctx context.Context, in SupersedeInput) (out Superseded, err error) {
+	t := a.c.Store.Tenant(in.Tenant)
+	names, err := t.Records(ctx, LedgersOf(in.Old))
+	if err != nil {
+		return out, fmt.Errorf("ledgers of %s: %w", in.Old, err)
+	}
+	for _, name := range names {
+		l, err := ReadLedger(ctx, t, name)
+		if err != nil {
+			return out, err
+		}
+		id := agent.LedgerWorkflowID(l.WorkflowID, l.RunID)
+		if id == in.New {
+			continue
+		}
+		if !l.Decision.Final() {
+			out.Open = append(out.Open, id)
+		}
+		l.Decision, l.SupersededBy = agent.Superseded, in.New
+		if err := a.writeLedger(ctx, l); err != nil {
+			return out, err
+		}
+	}
+	return out, nil
+}
+
+// ReadLedger reads one ledger by its record's name.
+func ReadLedger(ctx context.Context, t *store.Tenant, name string) (l agent.Ledger, err error) {
+	b, err := t.Record(ctx, name)
+	if err != nil {
+		return l, fmt.Errorf("%s: %w", name, err)
+	}
+	if err := json.Unmarshal(b, &l); err != nil {
+		return l, agent.Errorf(agent.StateError, "%s: %w", name, err)
+	}
+	return l, nil
+}
+
+// SealInput names one closed run of a task.
+type SealInput struct {
+	Run        agent.RunRef `json:"run"`
+	WorkflowID string       `json:"workflow_id"`
+	RunID      string       `json:"run_id"`
+	Previous   Sealed       `json:"previous,omitzero"`
+}
+
+// Sealed is a stored segment of a task's events and everything before it.
+type Sealed struct {
+	Digest agent.Digest `json:"digest,omitempty"`
+	Events int          `json:"events,omitempty"` // in this segment and all before it
+}
+
+// Segment is what a sealed segment holds. The chain of digests shows that nothing was changed or left out.
+type Segment struct {
+	Previous agent.Digest  `json:"previous,omitempty"`
+	RunID    string        `json:"run_id"`
+	Events   []agent.Event `json:"events"`
+}
+
+// SealRecord is the store's name for the newest sealed segment of a run.
+func SealRecord(run agent.RunRef) string { return record(run, "seal") }
+
+// Seal projects the history of a closed run into events and stores them, before the namespace deletes the history. The
+// run that is to be sealed closes right after it started this one's workflow, so an attempt may come too early.
+func (a *Activities) Seal(ctx context.Context, in SealInput) (Sealed, error) {
+	out, err := a.seal(ctx, in)
+	return out, a.short(ctx, err)
+}
+
+func (a *Activities) seal(ctx context.Context, in SealInput) (Sealed, error) {
+	if err := a.closed(ctx, in.WorkflowID, in.RunID); err != nil {
+		return Sealed{}, err
+	}
+	events, err := a.c.Project(ctx, in.WorkflowID, in.RunID, in.Previous.Events+1)
+	if err != nil {
+		return Sealed{}, fmt.Errorf("events of run %s: %w", in.RunID, err)
+	}
+	b, err := json.Marshal(Segment{Previous: in.Previous.Digest, RunID: in.RunID, Events: events})
+	if err != nil {
+		return Sealed{}, agent.Errorf(agent.StateError, "segment of run %s: %w", in.RunID, err)
+	}
+	t := a.tenant(in.Run)
+	d, err := t.Put(ctx, b)
+	if err != nil {
+		return Sealed{}, fmt.Errorf("segment of run %s: %w", in.RunID, err)
+	}
+	out := Sealed{Digest: d, Events: in.Previous.Events + len(events)}
+	if b, err = json.Marshal(out); err == nil {
+		err = t.PutRecord(ctx, SealRecord(in.Run), b)
+	}
+	return out, err
+}
+
+// closed says by an error of category NetworkError, which is tried again soon, that a run still goes on.
+func (a *Activities) closed(ctx context.Context, workflowID, runID string) error {
+	d, err := a.c.Temporal.DescribeWorkflowExecution(ctx, workflowID, runID)
+	if _, gone := errors.AsType[*serviceerror.NotFound](err); gone {
+		return agent.Errorf(agent.StateError, "history of run %s is gone before it was sealed", runID)
+	}
+	if err != nil {
+		return agent.Errorf(agent.NetworkError, "describe run %s: %w", runID, err)
+	}
+	if d.GetWorkflowExecutionInfo().GetStatus() == enums.WORKFLOW_EXECUTION_STATUS_RUNNING {
+		return agent.Errorf(agent.NetworkError, "run %s has not closed yet", runID)
+	}
+	return nil
+}
