@@ -148,7 +148,7 @@ func (a *Activities) env(in ExecuteInput, spec loaded, box sandbox.Sandbox) tool
 		Exec:    sandbox.ExecID(in.Call),
 		Dir:     spec.dir(),
 		Timeout: time.Duration(in.Timeout),
-		Memory:  memory{tenant: a.tenant(in.Run), run: in.Run, sandbox: in.Sandbox},
+		Memory:  memory{tenant: a.tenant(in.Run), run: in.Run},
 		Keep: func(ctx context.Context, spool string) (agent.Digest, int64, error) {
 			f, err := os.Open(spool)
 			if err != nil {
@@ -160,16 +160,15 @@ func (a *Activities) env(in ExecuteInput, spec loaded, box sandbox.Sandbox) tool
 	}
 }
 
-// memory keeps a tool's values with the sandbox that they are about: a restored workspace has been seen by nobody.
+// memory keeps a tool's values with the run, so that they hold in a restored sandbox too.
 type memory struct {
-	tenant  *store.Tenant
-	run     agent.RunRef
-	sandbox sandbox.ID
+	tenant *store.Tenant
+	run    agent.RunRef
 }
 
 func (m memory) name(key string) string {
 	sum := sha256.Sum256([]byte(key))
-	return record(m.run, "memory", string(m.sandbox), hex.EncodeToString(sum[:8]))
+	return record(m.run, "memory", hex.EncodeToString(sum[:8]))
 }
 
 func (m memory) Get(ctx context.Context, key string) (string, bool, error) {

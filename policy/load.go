@@ -178,6 +178,9 @@ func (f file) syntaxError(err error) error {
 	line, what := 1, strings.TrimPrefix(oneLine(err.Error()), "yaml: ")
 	if _, err := fmt.Sscanf(what, "line %d:", &line); err == nil {
 		_, what, _ = strings.Cut(what, ": ")
+	} else if anchor, ok := strings.CutPrefix(what, "unknown anchor '"); ok {
+		anchor, _, _ = strings.Cut(anchor, "'")
+		line += max(0, slices.IndexFunc(f.lines, func(l string) bool { return strings.Contains(l, "*"+anchor) }))
 	}
 	return fmt.Errorf("%s:%d: not YAML: %s", f.name, line, what)
 }

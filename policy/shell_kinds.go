@@ -296,36 +296,3 @@ func (c *call) variables(p program, ops []word, got optionsGiven) {
 		}
 	}
 }
-
-// decidesPrograms says whether a variable changes which programs run, or makes them run others.
-func decidesPrograms(name string) bool {
-	for _, prefix := range []string{"LD_", "DYLD_", "GIT_", "PYTHON", "PERL5", "BASH_", "npm_config_", "GCONV_", "MALLOC_"} {
-		if strings.HasPrefix(name, prefix) {
-			return !slices.Contains(harmlessSettings, name)
-		}
-	}
-	return slices.Contains([]string{
-		"PATH", "IFS", "ENV", "HOME", "CDPATH", "SHELLOPTS", "BASHOPTS", "PS0", "PS1", "PS2", "PS4", "PROMPT_COMMAND", "NODE_OPTIONS", "NODE_PATH",
-		"RUBYOPT", "RUBYLIB", "GOPROXY", "GONOSUMDB", "GOSUMDB", "GOROOT", "GOTOOLCHAIN", "JAVA_TOOL_OPTIONS",
-		"_JAVA_OPTIONS", "MAVEN_OPTS", "CARGO_HOME", "HISTFILE", "TMPDIR", "XDG_CONFIG_HOME", "LESS", "LESSOPEN", "LESSCLOSE",
-	}, name)
-}
-
-// harmlessSettings are the exceptions to the prefixes of decidesPrograms.
-var harmlessSettings = []string{
-	"PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE", "PYTHONHASHSEED", "GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_AUTHOR_DATE",
-	"GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL", "GIT_COMMITTER_DATE",
-}
-
-// runsItsValue says whether programs run what a variable holds.
-func runsItsValue(name string) bool {
-	return slices.Contains([]string{
-		"CC", "CXX", "CPP", "AR", "LD", "AS", "SHELL", "EDITOR", "VISUAL", "PAGER", "MANPAGER", "BROWSER", "MAKEFLAGS", "MFLAGS", "RUSTC",
-		"RUSTC_WRAPPER", "CARGO_BUILD_RUSTC_WRAPPER", "SSH_ASKPASS", "SUDO_ASKPASS", "FCEDIT", "RSYNC_RSH", "CVS_RSH", "TAR_OPTIONS",
-	}, name)
-}
-
-// compiler says whether a value is the name of a compiler or of a pager that does nothing.
-func compiler(value string) bool {
-	return slices.Contains([]string{"gcc", "g++", "clang", "clang++", "cc", "c++", "ar", "ld", "cat"}, value)
-}

@@ -44,7 +44,12 @@ func (w *walker) definitions(tree *syntax.File) scope {
 		case *syntax.ArithmExp, *syntax.ArithmCmd, *syntax.LetClause, *syntax.CStyleLoop:
 			s.countArithmetic(n)
 		case *syntax.CoprocClause:
-			s.unsettled = true
+			name := "COPROC"
+			if n.Name != nil {
+				name = n.Name.Lit()
+			}
+			s.assigned[name] += 2
+			s.assigned[name+"_PID"] += 2
 		case *syntax.Redirect:
 			if n.N != nil && strings.HasPrefix(n.N.Value, "{") {
 				s.unsettled = true

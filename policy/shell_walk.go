@@ -1,7 +1,8 @@
 package policy
 
 import (
-	"strings"
+	"maps"
+	"slices"
 
 	"mvdan.cc/sh/v3/syntax"
 
@@ -13,10 +14,47 @@ import (
 func (w *walker) stmts(list []*syntax.Stmt, f *frame, certain bool) {
 	for _, s := range list {
 		before := f.dirs
+		known := maps.Clone(w.scope.constants)
 		if w.stmt(s, f, certain); !elseExits(s) {
 			f.dirs = union(before, f.dirs)
 		}
+		w.forget(known, settled(s))
 	}
+}
+
+// branch walks through statements that may run or not, so that what they set is not known after them.
+func (w *walker) branch(list []*syntax.Stmt, f *frame) {
+	known := maps.Clone(w.scope.constants)
+	w.stmts(list, f, false)
+	w.forget(known, nil)
+}
+
+// forget drops the variables that became known since, but for those named.
+func (w *walker) forget(known map[string]word, but []string) {
+	maps.DeleteFunc(w.scope.constants, func(name string, _ word) bool {
+		_, before := known[name]
+		return !before && !slices.Contains(but, name)
+	})
+}
+
+// settled names the variables that a statement sets in any case.
+func settled(s *syntax.Stmt) (names []string) {
+	if s.Background {
+		return nil
+	}
+	switch c := s.Cmd.(type) {
+	case *syntax.CallExpr:
+		for _, a := range c.Assigns {
+			if len(c.Args) == 0 {
+				names = append(names, a.Name.Value)
+			}
+		}
+	case *syntax.BinaryCmd:
+		if c.Op == syntax.AndStmt || c.Op == syntax.OrStmt {
+			return settled(c.X)
+		}
+	}
+	return names
 }
 
 // elseExits recognises "something || exit".
@@ -29,7 +67,7 @@ func elseExits(s *syntax.Stmt) bool {
 	return ok && len(call.Assigns) == 0 && call.Args[0].Lit() == "exit"
 }
 
-// stmt walks through one statement. certain says that it runs before everything after it, so that what it sets holds there.
+// stmt walks through one statement. certain says that it runs, in this shell, before everything after it.
 func (w *walker) stmt(s *syntax.Stmt, f *frame, certain bool) {
 	if w.level++; w.level > maxLevels {
 		w.opaque(s.Pos(), "statements inside statements, too deep to follow")
@@ -53,7 +91,7 @@ func (w *walker) stmt(s *syntax.Stmt, f *frame, certain bool) {
 // command walks through a command of any kind.
 func (w *walker) command(cmd syntax.Command, f *frame, in input, certain bool) {
 	if call, ok := cmd.(*syntax.CallExpr); ok {
-		w.simple(call, f, in, certain)
+		w.simple(call, f, in)
 		return
 	}
 	if bin, ok := cmd.(*syntax.BinaryCmd); ok {
@@ -75,16 +113,16 @@ func (w *walker) command(cmd syntax.Command, f *frame, in input, certain bool) {
 func (w *walker) compound(cmd syntax.Command, f *frame) {
 	switch c := cmd.(type) {
 	case *syntax.Subshell:
-		w.stmts(c.Stmts, f.own(f.stdin), false)
+		w.branch(c.Stmts, f.own(f.stdin))
 	case *syntax.Block:
 		w.stmts(c.Stmts, f, false)
 	case *syntax.IfClause:
 		for part := c; part != nil; part = part.Else {
 			w.stmts(part.Cond, f, false)
-			w.stmts(part.Then, f, false)
+			w.branch(part.Then, f)
 		}
 	case *syntax.WhileClause:
-		w.repeated(f, func() { w.stmts(c.Cond, f, false); w.stmts(c.Do, f, false) })
+		w.repeated(f, func() { w.stmts(c.Cond, f, false); w.branch(c.Do, f) })
 	case *syntax.ForClause:
 		w.repeated(f, func() { w.loop(c, f) })
 	case *syntax.CaseClause:
@@ -93,10 +131,10 @@ func (w *walker) compound(cmd syntax.Command, f *frame) {
 			for _, p := range item.Patterns {
 				w.inner(p, f)
 			}
-			w.stmts(item.Stmts, f, false)
+			w.branch(item.Stmts, f)
 		}
 	case *syntax.FuncDecl:
-		w.stmt(c.Body, &frame{dirs: f.dirs, stdin: input{kind: inputUnknown}}, false)
+		w.branch([]*syntax.Stmt{c.Body}, &frame{dirs: f.dirs, stdin: input{kind: inputUnknown}})
 	case *syntax.DeclClause:
 		w.declare(c, f)
 	case *syntax.TimeClause:
@@ -134,7 +172,9 @@ func (w *walker) binary(c *syntax.BinaryCmd, f *frame, in input, certain bool) {
 		w.stmt(c.X, f, certain)
 		w.stmt(c.Y, f, false)
 	case syntax.OrStmt:
+		known := maps.Clone(w.scope.constants)
 		w.stmt(c.X, f, certain)
+		w.forget(known, settled(c.X))
 		success := f.dirs
 		f.dirs = union(before, success)
 		if w.stmt(c.Y, f, false); elseExits(&syntax.Stmt{Cmd: c}) {
@@ -143,8 +183,8 @@ func (w *walker) binary(c *syntax.BinaryCmd, f *frame, in input, certain bool) {
 			f.dirs = union(success, f.dirs)
 		}
 	default: // pipes
-		w.stmt(c.X, f.own(in), false)
-		w.stmt(c.Y, f.own(input{kind: inputUnknown}), false)
+		w.branch([]*syntax.Stmt{c.X}, f.own(in))
+		w.branch([]*syntax.Stmt{c.Y}, f.own(input{kind: inputUnknown}))
 	}
 }
 
@@ -153,7 +193,7 @@ func (w *walker) loop(c *syntax.ForClause, f *frame) {
 	iter, ok := c.Loop.(*syntax.WordIter)
 	if !ok {
 		w.inner(c.Loop, f)
-		w.stmts(c.Do, f, false)
+		w.branch(c.Do, f)
 		return
 	}
 	var items []word
@@ -163,12 +203,12 @@ func (w *walker) loop(c *syntax.ForClause, f *frame) {
 	}
 	name := iter.Name.Value
 	if !w.scope.constant(name) || c.Select || len(items) == 0 || len(items) > maxLoopItems {
-		w.stmts(c.Do, f, false)
+		w.branch(c.Do, f)
 		return
 	}
 	for _, item := range items {
 		w.scope.constants[name] = item
-		w.stmts(c.Do, f, false)
+		w.branch(c.Do, f)
 	}
 	delete(w.scope.constants, name)
 }
@@ -177,12 +217,12 @@ func (w *walker) loop(c *syntax.ForClause, f *frame) {
 const maxLoopItems = 16
 
 // simple walks through a simple command: its assignments and what it runs.
-func (w *walker) simple(c *syntax.CallExpr, f *frame, in input, certain bool) {
+func (w *walker) simple(c *syntax.CallExpr, f *frame, in input) {
 	for _, a := range c.Assigns {
 		if a.Name.Value == "IFS" && len(c.Args) > 0 && c.Args[0].Lit() == "read" {
 			continue // only for reading this line
 		}
-		w.assign(a, f, certain && len(c.Args) == 0)
+		w.assign(a, f, len(c.Args) == 0)
 	}
 	var words []word
 	for _, arg := range c.Args {
@@ -193,187 +233,4 @@ func (w *walker) simple(c *syntax.CallExpr, f *frame, in input, certain bool) {
 		return
 	}
 	w.run(words, f, in)
-}
-
-// assign walks through one assignment and judges the variable's name.
-func (w *walker) assign(a *syntax.Assign, f *frame, certain bool) {
-	if a.Index != nil {
-		w.inner(a.Index, f)
-	}
-	if a.Array != nil {
-		w.inner(a.Array, f)
-	}
-	value := word{dynamic: true, text: "*"}
-	if a.Value != nil {
-		w.inner(a.Value, f)
-		value = w.foldParts(a.Value.Parts, a.Value.Pos(), f)
-	}
-	if a.Name == nil { // declare "$x"
-		w.declared(value)
-		return
-	}
-	if !a.Naked {
-		w.variable(a.Name.Value, value, a.Pos())
-	}
-	if certain && w.scope.constant(a.Name.Value) && !value.dynamic && a.Value != nil {
-		w.scope.constants[a.Name.Value] = value
-	}
-}
-
-func (w *walker) declare(c *syntax.DeclClause, f *frame) {
-	if len(c.Args) == 0 {
-		w.find(c.Pos(), agent.RiskMedium, c.Variant.Value+": prints variables, which may hold credentials", doesRead)
-	}
-	for _, a := range c.Args {
-		w.assign(a, f, false)
-	}
-}
-
-// declared judges an argument of declare, export and the like that is not an assignment by its form: an option, or a text
-// that only becomes one when it runs.
-func (w *walker) declared(value word) {
-	name, text, assigns := strings.Cut(value.text, "=")
-	switch {
-	case value.lead == "" && value.dynamic:
-		w.find(value.at, agent.RiskHigh, "sets a variable whose name is not known", doesDynamic)
-	case assigns:
-		w.variable(name, literal(text, value.at), value.at)
-	case strings.HasPrefix(value.lead, "-") && strings.ContainsAny(value.lead, "p"):
-		w.find(value.at, agent.RiskMedium, "prints variables, which may hold credentials", doesRead)
-	}
-}
-
-// variable judges that a variable is set.
-func (w *walker) variable(name string, value word, at syntax.Pos) {
-	switch {
-	case decidesPrograms(name):
-		w.find(at, agent.RiskHigh, "sets "+name+", which decides what later programs do", doesPersist, doesExec)
-	case runsItsValue(name) && (!value.known() || !compiler(value.text)):
-		w.find(at, agent.RiskHigh, "sets "+name+", whose value is run as a program", doesExec)
-	case strings.Contains(value.text, "toolexec") || strings.HasSuffix(name, "FLAGS") && strings.Contains(value.text, "exec"):
-		w.find(at, agent.RiskHigh, "sets "+name+" to options that run a program", doesExec)
-	}
-}
-
-// redirect judges one redirection and gives the command's input after it.
-func (w *walker) redirect(r *syntax.Redirect, in input, f *frame) input {
-	w.inner(r.Word, f)
-	switch r.Op {
-	case syntax.Hdoc, syntax.DashHdoc:
-		w.inner(r.Hdoc, f)
-		return w.text(r.Hdoc, f, r.Word)
-	case syntax.WordHdoc:
-		return w.text(r.Word, f, nil)
-	}
-	targets := w.fold(r.Word, f)
-	target := targets[0]
-	if len(targets) > 1 {
-		target = word{text: "*", dynamic: true, at: target.at}
-	}
-	switch r.Op {
-	case syntax.DplIn, syntax.DplOut:
-		if strings.Trim(target.text, "0123456789-") == "" {
-			return in
-		}
-		w.file(target, useWrite, f)
-		return in
-	case syntax.RdrIn:
-		w.file(target, useRead, f)
-		return input{kind: inputFile, file: target}
-	}
-	w.file(target, useWrite, f)
-	return in
-}
-
-// text is a text of the script as a command's input: known where nothing in it is expanded.
-func (w *walker) text(x *syntax.Word, f *frame, delimiter *syntax.Word) input {
-	if x == nil {
-		return input{kind: inputText}
-	}
-	if delimiter == nil { // <<< word
-		if got := w.foldParts(x.Parts, x.Pos(), f); got.known() {
-			return input{kind: inputText, text: got.text + "\n"}
-		}
-		return input{kind: inputUnknown}
-	}
-	var all strings.Builder
-	for _, part := range x.Parts {
-		lit, ok := part.(*syntax.Lit)
-		if !ok {
-			return input{kind: inputUnknown}
-		}
-		all.WriteString(lit.Value)
-	}
-	quoted := delimiter.Lit() == "" || strings.Contains(delimiter.Lit(), "\\")
-	if !quoted && strings.Contains(all.String(), "\\") {
-		return input{kind: inputUnknown}
-	}
-	return input{kind: inputText, text: all.String()}
-}
-
-// inner walks through the statements that a word or an expression holds, and judges what it evaluates itself.
-func (w *walker) inner(n syntax.Node, f *frame) {
-	syntax.Walk(n, func(n syntax.Node) bool {
-		switch n := n.(type) {
-		case *syntax.CmdSubst:
-			w.stmts(n.Stmts, f.own(f.stdin), false)
-			return false
-		case *syntax.ProcSubst:
-			in := f.stdin
-			if n.Op != syntax.CmdIn {
-				in = input{kind: inputUnknown}
-			}
-			w.stmts(n.Stmts, f.own(in), false)
-			return false
-		case *syntax.ParamExp:
-			w.expansion(n)
-		case *syntax.ArithmExp, *syntax.ArithmCmd, *syntax.LetClause:
-			w.arithmetic(n)
-		case *syntax.BinaryTest:
-			if n.Op >= syntax.TsEql && n.Op <= syntax.TsGtr {
-				w.arithmetic(n)
-			}
-		case *syntax.UnaryTest:
-			if n.Op == syntax.TsVarSet || n.Op == syntax.TsRefVar {
-				w.arithmetic(n)
-			}
-		}
-		return true
-	})
-}
-
-// expansion judges the expansions that do more than give a value.
-func (w *walker) expansion(p *syntax.ParamExp) {
-	switch {
-	case p.Exp != nil && p.Exp.Op == syntax.OtherParamOps:
-		w.find(p.Pos(), agent.RiskHigh, "an expansion that may run what a variable holds", doesDynamic)
-	case p.Excl:
-		w.find(p.Pos(), agent.RiskMedium, "reads a variable whose name is not known", doesDynamic)
-	case p.Exp != nil && p.Param != nil && (p.Exp.Op == syntax.AssignUnset || p.Exp.Op == syntax.AssignUnsetOrNull):
-		w.variable(p.Param.Value, word{dynamic: true}, p.Pos())
-	case p.Index != nil || p.Slice != nil:
-		w.arithmetic(p)
-	}
-}
-
-// arithmetic judges an expression: a variable in it is evaluated as an expression again, and that may run commands.
-func (w *walker) arithmetic(n syntax.Node) {
-	found := false
-	syntax.Walk(n, func(n syntax.Node) bool {
-		word, ok := n.(*syntax.Word)
-		found = found || ok && strings.Trim(word.Lit(), "0123456789") != "" || ok && word.Lit() == "" && !numeric(word)
-		return !found
-	})
-	if found {
-		w.find(n.Pos(), agent.RiskMedium, "arithmetic on a variable, which may hold a command")
-	}
-}
-
-// numeric says whether a word is a special parameter that is always a number, or a length.
-func numeric(x *syntax.Word) bool {
-	if len(x.Parts) != 1 {
-		return false
-	}
-	p, ok := x.Parts[0].(*syntax.ParamExp)
-	return ok && (p.Length || p.Param != nil && (p.Param.Value == "#" || p.Param.Value == "?" || p.Param.Value == "$"))
 }

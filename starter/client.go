@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,27 +28,19 @@ const (
 )
 
 // dial connects to Temporal as its own command would, with the flags on top.
-func (c *cli) dial(ctx context.Context) (client.Client, error) {
+func (c *cli) dial(ctx context.Context) (cl client.Client, namespace string, err error) {
 	opts, err := envconfig.LoadClientOptions(envconfig.LoadClientOptionsRequest{ConfigFileProfile: c.profile})
 	if err != nil {
-		return nil, usagef("connection to Temporal: %w", err)
+		return nil, "", usagef("connection to Temporal: %w", err)
 	}
-	if c.address != "" {
-		opts.HostPort = c.address
-	}
-	if c.namespace != "" {
-		opts.Namespace = c.namespace
-	}
-	if opts.HostPort == "" {
-		opts.HostPort = client.DefaultHostPort
-	}
+	opts.HostPort = cmp.Or(c.address, opts.HostPort, client.DefaultHostPort)
+	opts.Namespace = cmp.Or(c.namespace, opts.Namespace, client.DefaultNamespace)
 	opts.Logger = log.NewStructuredLogger(slog.New(slog.DiscardHandler))
 	opts.ConnectionOptions.GetSystemInfoTimeout = dialTime
-	cl, err := client.DialContext(ctx, opts)
-	if err != nil {
-		return nil, coded{exitUnreachable, fmt.Errorf("Temporal at %s can't be reached: %w", opts.HostPort, err)}
+	if cl, err = client.DialContext(ctx, opts); err != nil {
+		return nil, "", coded{exitUnreachable, fmt.Errorf("Temporal at %s can't be reached: %w", opts.HostPort, err)}
 	}
-	return cl, nil
+	return cl, opts.Namespace, nil
 }
 
 // content opens the store. A folder that is not there is not made: whoever only reads has nothing there yet.
@@ -63,12 +56,13 @@ func (c *cli) content(ctx context.Context) (*store.Store, error) {
 // session is the connection of one verb: to the server and to the store.
 type session struct {
 	client.Client
-	store *store.Store
-	tasks events.Reader
+	namespace string
+	store     *store.Store
+	tasks     events.Reader
 }
 
 func (c *cli) connect(ctx context.Context) (*session, error) {
-	cl, err := c.dial(ctx)
+	cl, namespace, err := c.dial(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +71,8 @@ func (c *cli) connect(ctx context.Context) (*session, error) {
 		cl.Close()
 		return nil, fmt.Errorf("BELAY_STORE: %w", err)
 	}
-	return &session{Client: cl, store: st, tasks: events.Reader{Client: cl, Store: st, Tenant: agent.TenantID(c.set.Tenant)}}, nil
+	tasks := events.Reader{Client: cl, Store: st, Tenant: agent.TenantID(c.set.Tenant)}
+	return &session{Client: cl, namespace: namespace, store: st, tasks: tasks}, nil
 }
 
 func (s *session) close() {
@@ -100,9 +95,4 @@ func ask(ctx context.Context, cl client.Client, id, runID, query string, answer 
 		return fmt.Errorf("query %s of %s: %w", query, id, err)
 	}
 	return nil
-}
-
-func notFound(err error) bool {
-	_, missing := errors.AsType[*serviceerror.NotFound](err)
-	return missing
 }

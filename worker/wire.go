@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -50,6 +51,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 		return fmt.Errorf("connection to Temporal: %w", err)
 	}
 	opts.Logger = log.NewStructuredLogger(logger)
+	opts.Namespace = cmp.Or(opts.Namespace, client.DefaultNamespace)
 	live, err := follow(ctx, s, opts.Namespace, getenv, logger)
 	if err != nil {
 		return err

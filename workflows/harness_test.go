@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/temporal"
@@ -20,6 +21,7 @@ import (
 	"belay/activities"
 	"belay/agent"
 	"belay/config"
+	"belay/events"
 	"belay/model"
 	"belay/model/openai"
 	"belay/model/scripted"
@@ -45,27 +47,36 @@ type world struct {
 // newWorld makes the surroundings of a task whose model plays a scenario, with the configuration that is shipped.
 func newWorld(t *testing.T, scenario string) *world {
 	t.Helper()
+	w := &world{t: t, boxes: sandboxtest.NewFake(t.TempDir())}
 	sc, err := scripted.Parse("test.yaml", []byte(scenario))
 	if err != nil {
 		t.Fatal(err)
 	}
 	sc.Name = "test"
-	w := &world{t: t, model: scripted.New(sc)}
-	server := httptest.NewServer(w.model)
-	t.Cleanup(server.Close)
-	bundle, err := config.LoadDir("../deploy/config")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if bundle, err = bundle.In(config.Place{ModelBaseURL: server.URL + "/v1", ModelID: "scripted/test", Getenv: func(string) string { return "" }}); err != nil {
-		t.Fatal(err)
-	}
+	w.model = scripted.New(sc)
 	if w.store, err = store.Open(t.Context(), "mem://"); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { w.store.Close() })
-	w.boxes = sandboxtest.NewFake(t.TempDir())
-	w.act, err = activities.New(activities.Config{
+	w.act = w.activities(nil)
+	w.newEnv()
+	return w
+}
+
+// activities are the real ones. A client makes them seal and reconcile too.
+func (w *world) activities(c client.Client) *activities.Activities {
+	w.t.Helper()
+	server := httptest.NewServer(w.model)
+	w.t.Cleanup(server.Close)
+	bundle, err := config.LoadDir("../deploy/config")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	bundle, err = bundle.In(config.Place{ModelBaseURL: server.URL + "/v1", ModelID: "scripted/test", Getenv: func(string) string { return "" }})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	act, err := activities.New(activities.Config{
 		Bundle: func() *config.Bundle { return bundle },
 		Store:  w.store,
 		Model: func(name string) (model.Model, error) {
@@ -73,23 +84,26 @@ func newWorld(t *testing.T, scenario string) *world {
 		},
 		Sandbox:        w.boxes,
 		Level:          "process",
-		HostQueue:      "host",
-		IndexDir:       t.TempDir(),
+		HostQueue:      hostQueue,
+		IndexDir:       w.t.TempDir(),
 		WorkspaceRoots: []string{"../examples"},
 		Retry:          fast(workflows.Retries()),
-		Project: func(context.Context, string, string, int) ([]agent.Event, error) {
-			return nil, nil
+		Temporal:       c,
+		Project: func(ctx context.Context, workflowID, runID string, seq int) ([]agent.Event, error) {
+			return events.Project(ctx, c, workflowID, runID, seq)
 		},
-		Version: "test",
-		HTTP:    http.DefaultClient,
-		Log:     slog.New(slog.DiscardHandler),
+		SearchAttributes: c != nil,
+		Version:          "test",
+		HTTP:             http.DefaultClient,
+		Log:              slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
-		t.Fatal(err)
+		w.t.Fatal(err)
 	}
-	w.newEnv()
-	return w
+	return act
 }
+
+const hostQueue = "belay-host-test"
 
 // fast makes the waits between attempts short and leaves their number.
 func fast(table agent.RetryTable) agent.RetryTable {

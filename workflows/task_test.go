@@ -21,6 +21,39 @@ rules:
   - reply: {text: The file says hello.}
 `
 
+const asksAPerson = `
+rules:
+  - when: {turn: 1}
+    reply: {calls: [{tool: ask_human, arguments: {question: "Which branch?"}}]}
+  - reply: {text: "You said: {{.LastTool}}"}
+`
+
+const summarizes = `
+rules:
+  - when: {with_tools: false}
+    reply: {text: I got this far.}
+  - reply: {calls: [{tool: write_file, arguments: {path: "f{{.Turn}}.txt", content: "{{.Turn}}"}}]}
+`
+
+// deniedModel wants to do what the shipped policy forbids, each time in another way.
+const deniedModel = `
+rules:
+  - reply: {calls: [{tool: shell, arguments: {command: "echo {{.Turn}} > /etc/motd"}}]}
+`
+
+// parallelReads asks for several calls at once, of which some conflict.
+const parallelReads = `
+rules:
+  - when: {turn: 1}
+    reply:
+      calls:
+        - {tool: shell, arguments: {command: echo 1, reads_only: true}}
+        - {tool: shell, arguments: {command: echo 2, reads_only: true}}
+        - {tool: write_file, arguments: {path: a.txt, content: a}}
+        - {tool: read_file, arguments: {path: a.txt}}
+  - reply: {text: "{{.LastTool}}"}
+`
+
 func TestAFinalAnswerEndsTheTask(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, writes)
@@ -73,6 +106,7 @@ rules:
 		{"bad arguments", `rules: [{reply: {calls: [{tool: shell, raw_arguments: "{not json"}]}}]`, `{"goal":"g"}`, agent.ReasonStuck, "", 3, 0},
 		{"unknown tool", `rules: [{reply: {calls: [{tool: telport, arguments: {}}]}}]`, `{"goal":"g"}`, agent.ReasonStuck, "", 3, 0},
 		{"denied calls", `rules: [{reply: {calls: [{tool: write_file, arguments: {path: /etc/passwd, content: x}}]}}]`, `{"goal":"g"}`, agent.ReasonStuck, "", 3, 0},
+		{"forbidden calls", deniedModel, `{"goal":"g"}`, agent.ReasonPolicyDenied, "", 3, 0},
 		{"refusal", `rules: [{reply: {refusal: I will not.}}]`, `{"goal":"g"}`, agent.ReasonFatalError, "", 1, 0},
 		{"endpoint fails", `rules: [{fault: {status: 500}}]`, `{"goal":"g"}`, agent.ReasonFatalError, "", 0, 0},
 		{"key refused", `rules: [{fault: {status: 401}}]`, `{"goal":"g"}`, agent.ReasonPolicyDenied, "", 0, 0},
@@ -225,12 +259,7 @@ func TestAnApprovalThatNobodyGivesEscalates(t *testing.T) {
 
 func TestAQuestionIsAnsweredByAPerson(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, `
-rules:
-  - when: {turn: 1}
-    reply: {calls: [{tool: ask_human, arguments: {question: "Which branch?"}}]}
-  - reply: {text: "You said: {{.LastTool}}"}
-`)
+	w := newWorld(t, asksAPerson)
 	w.whenWaiting(time.Minute, func() {
 		if p := w.pending(); len(p) != 1 || p[0].Question != "q1" || p[0].Text != "Which branch?" {
 			t.Errorf("pending = %+v", p)
@@ -265,12 +294,7 @@ rules:
 
 func TestOnLimitSummarizeAsksOnceMore(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, `
-rules:
-  - when: {with_tools: false}
-    reply: {text: I got this far.}
-  - reply: {calls: [{tool: write_file, arguments: {path: "f{{.Turn}}.txt", content: "{{.Turn}}"}}]}
-`)
+	w := newWorld(t, summarizes)
 	l := w.run(`{"goal":"g","limits":{"max_steps":2,"on_limit":"summarize"}}`)
 	if l.TerminationReason != agent.ReasonMaxSteps || l.ProposedOutcome != "I got this far." {
 		t.Errorf("ended with %s and %q", l.TerminationReason, l.ProposedOutcome)

@@ -3,14 +3,14 @@
 #   BELAY_DEV_DIR         folder of the server's database, the logs and the stores    .belay
 #   BELAY_DEV_PORT        port of the Temporal server                                 7233
 #   BELAY_DEV_UI_PORT     port of the Temporal Web UI                                 8233
-#   BELAY_DEV_MODEL_PORT  port of the scripted model, which answers without an API key 8234
+#   BELAY_DEV_MODEL_PORT  port of the scripted model, which answers without an API key 7480
 # shellcheck shell=bash disable=SC2034
 
 root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd -P)
 dev=${BELAY_DEV_DIR:-$root/.belay}
 port=${BELAY_DEV_PORT:-7233}
 ui_port=${BELAY_DEV_UI_PORT:-8233}
-model_port=${BELAY_DEV_MODEL_PORT:-8234}
+model_port=${BELAY_DEV_MODEL_PORT:-7480}
 queue=${BELAY_TASK_QUEUE:-belay}
 
 # The Temporal CLI that deploy/dev/setup chose; on the path, so that commands run here as they are printed.

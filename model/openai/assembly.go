@@ -119,6 +119,6 @@ func (a *assembly) usage() (u agent.Usage, told bool) {
 	}
 	u.InputTokens = int(max(a.used.PromptTokens, 0))
 	u.OutputTokens = int(max(a.used.CompletionTokens, 0))
-	u.CachedTokens = int(min(max(a.used.PromptTokensDetails.CachedTokens, 0), a.used.PromptTokens))
+	u.CachedTokens = min(int(max(a.used.PromptTokensDetails.CachedTokens, 0)), u.InputTokens)
 	return u, true
 }

@@ -43,6 +43,9 @@ func New(cfg model.Config, key string, client *http.Client) (*Model, error) {
 		return nil, agent.Errorf(agent.InvalidInput,
 			"model %q: the key in %s holds a space, a line end or a character beyond ASCII; expected none of them", cfg.Name, cfg.APIKeyEnv)
 	}
+	if client == nil {
+		return nil, agent.Errorf(agent.InvalidInput, "model %q: no HTTP client", cfg.Name)
+	}
 	m := &Model{cfg: cfg, strike: func(s string) string { return s }}
 	m.dialect.Store(new(firstDialect(cfg.BaseURL)))
 	options := []option.RequestOption{

@@ -1,8 +1,10 @@
 package scripted
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -57,13 +59,17 @@ func Parse(file string, data []byte) (*Scenario, error) {
 	if len(data) > MaxFile {
 		return nil, refused(1, "%d bytes; expected at most %d", len(data), MaxFile)
 	}
-	var doc yaml.Node
-	if err := yaml.Unmarshal(data, &doc); err != nil {
+	var doc, more yaml.Node
+	read := yaml.NewDecoder(bytes.NewReader(data))
+	if err := read.Decode(&doc); err != nil && !errors.Is(err, io.EOF) {
 		line, text := syntaxError(err)
 		return nil, refused(line, "not YAML: %s", text)
 	}
 	if len(doc.Content) == 0 {
 		return nil, refused(1, "empty; expected a scenario with rules")
+	}
+	if err := read.Decode(&more); !errors.Is(err, io.EOF) {
+		return nil, refused(max(more.Line, 1), "more than one document; expected one scenario")
 	}
 	root := doc.Content[0]
 	if p := fit(root, scenarioType, ""); p != nil {

@@ -19,6 +19,7 @@ func TestMalformedScenarios(t *testing.T) {
 		{"only a comment", "# nothing\n", "s.yaml:1: empty; expected"},
 		{"not YAML", "rules:\n  - {reply: {}\n", "s.yaml:1: not YAML: did not find expected"},
 		{"tab", "rules:\n\t- reply: {}\n", "s.yaml:2: not YAML: found character that cannot start any token"},
+		{"two documents", "rules: [{reply: {}}]\n---\nrules: [{reply: {}}]\n", "s.yaml:2: more than one document; expected one scenario"},
 		{"a list", "- reply: {}\n", "s.yaml:1: a list; expected fields with values"},
 		{"no rules", "name: s\n", "s.yaml:1: rules: none; expected at least one rule"},
 		{"rules without a list", "rules: none\n", `s.yaml:1: rules: "none"; expected a list`},

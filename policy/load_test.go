@@ -1,0 +1,158 @@
+package policy
+
+import (
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"belay/agent"
+)
+
+// ruleFile is a file with one good rule, in which a test replaces a part.
+const ruleFile = `rules:
+  - id: push
+    effect: require_approval
+    when: tool == "shell" && "push" in args
+    reason: A push can't be taken back.
+    approval: {reviewers: [ana, ben]}
+    examples:
+      match:
+        - {tool: shell, args: {push: true}}
+      no_match:
+        - {tool: shell}
+`
+
+func TestMalformedFilesAreRefusedWithTheirPlace(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name, old, new string
+		want           string // the whole error
+	}{
+		{"empty", ruleFile, "", `p.yaml:1: empty; expected "rules:" and a list of rules`},
+		{"not YAML", "    effect: require_approval", "    effect: [deny", `p.yaml:2: not YAML: `},
+		{"a list", ruleFile, "- a", `p.yaml:1: the file: a list; expected a mapping with rules`},
+		{"two documents", "        - {tool: shell}\n", "        - {tool: shell}\n---\nrules: []\n", `p.yaml:12: a second document; expected one`},
+		{"unknown field of the file", "rules:", "rule:", `p.yaml:1: the file: unknown field "rule"; did you mean "rules"?`},
+		{"no rules", ruleFile, "rules: []", `p.yaml:1: rules: empty; expected at least one rule`},
+		{"rules not a list", ruleFile, "rules: {a: b}", `p.yaml:1: rules: a mapping; expected a list`},
+		{"unknown field of a rule", "    reason:", "    reasn:", `p.yaml:5: rule: unknown field "reasn"; did you mean "reason"?`},
+		{"field far from any", "    reason:", "    xyzzyplugh:", `p.yaml:5: rule: unknown field "xyzzyplugh"; expected one of id, effect, when, reason, approval, sandbox, examples`},
+		{"field twice", "    reason:", "    effect: deny\n    reason:", `p.yaml:5: rule: effect: given twice`},
+		{"no id", "  - id: push\n    effect", "  - effect", `p.yaml:2: rule: id: missing; every rule has id, effect, when, reason and examples`},
+		{"no reason", "    reason: A push can't be taken back.\n", "", `p.yaml:2: rule "push": reason: missing; every rule has id, effect, when, reason and examples`},
+		{"blank reason", "A push can't be taken back.", `" "`, `p.yaml:5: rule "push": reason: empty; expected a string`},
+		{"id of a wrong form", "id: push", "id: Push It", `p.yaml:2: rule: id: "Push It"; expected lower-case words joined by dashes, and none of the pseudo-rules`},
+		{"id of a pseudo-rule", "id: push", "id: default-deny", `p.yaml:2: rule: id: "default-deny"; expected lower-case words joined by dashes, and none of the pseudo-rules`},
+		{"id a number", "id: push", "id: 7", `p.yaml:2: rule: id: "7"; expected a string`},
+		{"unknown effect", "require_approval", "ask", `p.yaml:3: rule "push": effect: "ask"; expected one of deny, require_approval, require_sandbox, allow`},
+		{"approval of a deny", "effect: require_approval", "effect: deny", `p.yaml:6: rule "push": approval: only a rule with effect require_approval has one`},
+		{"unknown field of approval", "reviewers:", "reviewer:", `p.yaml:6: rule "push": approval: unknown field "reviewer"; did you mean "reviewers"?`},
+		{"reviewer of a wrong form", "[ana, ben]", "[ana, Ben]", `p.yaml:6: rule "push": approval: reviewers: "Ben"; expected up to 64 of a-z 0-9 . _ @ -, first a letter or digit`},
+		{"sandbox of another effect", "    approval: {reviewers: [ana, ben]}", "    sandbox: gvisor", `p.yaml:6: rule "push": sandbox: only a rule with effect require_sandbox has one`},
+		{"unknown level", "effect: require_approval", "effect: require_sandbox\n    sandbox: docker", `p.yaml:4: rule "push": sandbox: "docker"; expected one of process, container, gvisor, microvm`},
+		{"no level", "effect: require_approval", "effect: require_sandbox", `p.yaml:2: rule "push": sandbox: missing; expected one of [process container gvisor microvm]`},
+		{"condition with a syntax error", `"push" in args`, `"push" in in args`, `p.yaml:4:40: rule "push": when: Syntax error`},
+		{"condition with an unknown name", "tool ==", "tol ==", `p.yaml:4:11: rule "push": when: unknown name "tol"; did you mean "tool"?`},
+		{"condition with an unknown field", `"push" in args`, `shell.commnds.size() > 0`, `p.yaml:4:35: rule "push": when: unknown field "commnds"; did you mean "commands"?`},
+		{"condition in a block", `when: tool == "shell" && "push" in args`, "when: |\n      tool == \"shell\"\n        && risk >= hihg", `p.yaml:6:20: rule "push": when: unknown name "hihg"; did you mean "high"?`},
+		{"condition in folded quotes", `when: tool == "shell" && "push" in args`, "when: 'tool == \"shell\"\n      && rsk >= high'", `p.yaml:5:10: rule "push": when: unknown name "rsk"; did you mean "risk"?`},
+		{"condition of mixed types", `"push" in args`, `risk == "high"`, `p.yaml:4:35: rule "push": when: found no matching overload for '_==_' applied to '(int, string)'`},
+		{"condition that is no condition", `tool == "shell" && "push" in args`, "risk", `p.yaml:4:11: rule "push": when: gives int; expected a condition that is true or false`},
+		{"condition with a bad expression", `"push" in args`, `tool.matches("(")`, `p.yaml:4:43: rule "push": when: invalid matches argument`},
+		{"loops too deep", `"push" in args`, `paths.all(a, paths.all(b, paths.all(c, paths.all(d, d.read))))`, `p.yaml:4:`},
+		{"no examples", "    examples:\n      match:\n        - {tool: shell, args: {push: true}}\n      no_match:\n        - {tool: shell}\n", "", `p.yaml:2: rule "push": examples: missing; every rule has`},
+		{"no no_match", "      no_match:\n        - {tool: shell}\n", "", `p.yaml:8: rule "push": examples: no_match: missing; expected a list of requests`},
+		{"empty match", "match:\n        - {tool: shell, args: {push: true}}", "match: []", `p.yaml:8: rule "push": examples: match: empty; expected at least one request`},
+		{"match that does not", "{tool: shell, args: {push: true}}", "{tool: read_file}", `p.yaml:9: rule "push": examples: match: the condition is false for this example; expected true`},
+		{"no_match that does", "        - {tool: shell}\n", "        - {tool: shell, args: {push: 1}}\n", `p.yaml:11: rule "push": examples: no_match: the condition is true for this example; expected false`},
+		{"example without a tool", "        - {tool: shell}\n", "        - {command: ls}\n", `p.yaml:11: rule "push": examples: no_match: tool: missing; expected the name of a tool`},
+		{"unknown field of an example", "        - {tool: shell}\n", "        - {tool: shell, comand: ls}\n", `p.yaml:11: rule "push": examples: no_match: unknown field "comand"; did you mean "command"?`},
+		{"unknown risk of an example", "        - {tool: shell}\n", "        - {tool: shell, risk: extreme}\n", `p.yaml:11: rule "push": examples: no_match: risk: "extreme"; expected one of low, medium, high`},
+		{"relative path of an example", "        - {tool: shell}\n", "        - {tool: shell, writes: [a.go]}\n", `p.yaml:11: rule "push": examples: no_match: writes: "a.go"; expected an absolute path as the sandbox sees it`},
+		{"condition that errs", `"push" in args`, `args.push`, `p.yaml:11: rule "push": examples: no_match: the condition can't be evaluated: no such key: push`},
+		{"alias", "{reviewers: [ana, ben]}", "*a", `p.yaml:6: not YAML: unknown anchor 'a' referenced`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			text := strings.Replace(ruleFile, tt.old, tt.new, 1)
+			if text == ruleFile {
+				t.Fatal("the test changes nothing")
+			}
+			_, err := Parse("p.yaml", []byte(text))
+			if err == nil {
+				t.Fatalf("accepted; want %s", tt.want)
+			}
+			if got := err.Error(); !strings.HasPrefix(got, tt.want) || strings.Contains(got, "\n") {
+				t.Errorf("got  %s\nwant %s", got, tt.want)
+			}
+			if agent.TypeOf(err) != agent.InvalidInput {
+				t.Errorf("type %q; want InvalidInput", agent.TypeOf(err))
+			}
+		})
+	}
+}
+
+func TestSetOfSeveralFiles(t *testing.T) {
+	t.Parallel()
+	other := strings.Replace(ruleFile, "id: push", "id: other", 1)
+	crlf := strings.ReplaceAll(ruleFile, "\n", "\r\n")
+	digest := func(names []string, files map[string]string) agent.Digest {
+		t.Helper()
+		fsys := fstest.MapFS{}
+		for name, text := range files {
+			fsys[name] = &fstest.MapFile{Data: []byte(text)}
+		}
+		s, err := Load(fsys, names...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !s.Digest().Valid() {
+			t.Fatalf("digest %q", s.Digest())
+		}
+		return s.Digest()
+	}
+	both := map[string]string{"a.yaml": ruleFile, "b.yaml": other}
+	want := digest([]string{"a.yaml", "b.yaml"}, both)
+	for name, got := range map[string]agent.Digest{
+		"another order":     digest([]string{"b.yaml", "a.yaml"}, both),
+		"another line end":  digest([]string{"a.yaml", "b.yaml"}, map[string]string{"a.yaml": crlf, "b.yaml": other}),
+		"a file beside it":  digest([]string{"a.yaml", "b.yaml"}, map[string]string{"a.yaml": ruleFile, "b.yaml": other, "c.yaml": "x"}),
+		"the very same set": digest([]string{"a.yaml", "b.yaml"}, both),
+	} {
+		if got != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+	}
+	for name, got := range map[string]agent.Digest{
+		"one file less": digest([]string{"a.yaml"}, both),
+		"another name":  digest([]string{"a.yaml", "c.yaml"}, map[string]string{"a.yaml": ruleFile, "c.yaml": other}),
+		"another word":  digest([]string{"a.yaml", "b.yaml"}, map[string]string{"a.yaml": ruleFile + "# x\n", "b.yaml": other}),
+	} {
+		if got == want {
+			t.Errorf("%s: the digest is the same", name)
+		}
+	}
+}
+
+func TestSetsThatAreRefused(t *testing.T) {
+	t.Parallel()
+	fsys := fstest.MapFS{
+		"a.yaml": {Data: []byte(ruleFile)},
+		"b.yaml": {Data: []byte("# again\n" + ruleFile)},
+		"c.yaml": {Data: []byte(strings.NewReplacer(`"push" in args`, `args.path == "x"`, "id: push", "id: errs", "{push: true}", "{path: x}", "- {tool: shell}", "- {tool: shell, args: {path: z}}").Replace(ruleFile))},
+	}
+	for name, tt := range map[string]struct {
+		names []string
+		want  string
+	}{
+		"no file":                        {nil, "policy: no rule file named; expected at least one"},
+		"absent file":                    {[]string{"x.yaml"}, "policy file x.yaml: open x.yaml: file does not exist"},
+		"a file twice":                   {[]string{"a.yaml", "a.yaml"}, "policy file a.yaml: named twice"},
+		"an id twice":                    {[]string{"a.yaml", "b.yaml"}, `b.yaml:3: rule "push": the id is taken by the rule at a.yaml:2`},
+		"errs on another rule's example": {[]string{"a.yaml", "c.yaml"}, `c.yaml:2: rule "errs": when: can't be evaluated on the example at a.yaml:9: no such key: path`},
+	} {
+		if _, err := Load(fsys, tt.names...); err == nil || err.Error() != tt.want {
+			t.Errorf("%s: %v, want %s", name, err, tt.want)
+		}
+	}
+}
