@@ -38,7 +38,12 @@ func TestReplay(t *testing.T) {
 			replayer.RegisterWorkflowWithOptions(workflows.AgentTask, workflow.RegisterOptions{Name: workflows.TypeAgentTask})
 			replayer.RegisterWorkflowWithOptions(workflows.RunLedger, workflow.RegisterOptions{Name: workflows.TypeRunLedger})
 			replayer.RegisterWorkflowWithOptions(workflows.ReconcileLedgers, workflow.RegisterOptions{Name: workflows.TypeReconcile})
-			if err := replayer.ReplayWorkflowHistory(nil, readHistory(t, file)); err != nil {
+			h := readHistory(t, file)
+			started := h.GetEvents()[0].GetWorkflowExecutionStartedEventAttributes()
+			err = replayer.ReplayWorkflowHistoryWithOptions(nil, h, worker.ReplayWorkflowHistoryOptions{
+				OriginalExecution: workflow.Execution{ID: started.GetWorkflowId(), RunID: started.GetOriginalExecutionRunId()},
+			})
+			if err != nil {
 				t.Error(err)
 			}
 		})

@@ -21,8 +21,8 @@ PATH=$root/.belay/bin:$PATH
 for name in "${!TEMPORAL_@}"; do unset "$name"; done
 export TEMPORAL_ADDRESS=127.0.0.1:$port TEMPORAL_NAMESPACE=default TEMPORAL_CONFIG_FILE=/dev/null
 
-say() { printf '%s\n' "$*"; }
-warn() { printf '%s\n' "$*" >&2; }
+say() { printf '%s\n' "$@"; } # each argument on a line
+warn() { printf '%s\n' "$@" >&2; }
 die() {
 	warn "${0##*/}: $*"
 	exit 1
