@@ -32,11 +32,11 @@ func decodeRaw(p *common.Payloads) []byte {
 func plain(fields map[string]any) map[string]any {
 	b, err := json.Marshal(fields)
 	if err != nil {
-		return nil // a float that JSON has no form for: no payload holds one
+		return map[string]any{} // a float that JSON has no form for: no payload holds one
 	}
-	var flat map[string]any
-	if err := json.Unmarshal(b, &flat); err != nil {
-		return nil
+	flat := map[string]any{}
+	if err := json.Unmarshal(b, &flat); err != nil || flat == nil {
+		return map[string]any{}
 	}
 	for k, v := range flat {
 		if _, given := fields[k].(*int); empty(v) && !(given && v != nil) {

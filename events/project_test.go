@@ -22,7 +22,7 @@ import (
 
 // past is a history in the making; its n-th event happens n seconds after start.
 type past struct {
-	t      *testing.T
+	t      testing.TB
 	events []*history.HistoryEvent
 }
 
@@ -151,7 +151,7 @@ func ledgerOf(reason agent.TerminationReason) agent.Ledger {
 }
 
 // histories are the tests' histories by the name of the file in testdata that holds their events.
-func histories(t *testing.T) map[string]*past {
+func histories(t testing.TB) map[string]*past {
 	all := map[string]*past{}
 	history := func(name string) *past {
 		h := &past{t: t}
@@ -354,8 +354,7 @@ func TestProjectionNamesTheNextRun(t *testing.T) {
 
 // Histories of other versions, of other workflows, and cut ones: they tell less, and never break the projection.
 func FuzzProjection(f *testing.F) {
-	seeds := &testing.T{}
-	for _, h := range histories(seeds) {
+	for _, h := range histories(f) {
 		for _, e := range h.events {
 			b, err := proto.Marshal(e)
 			if err != nil {
