@@ -53,17 +53,17 @@ lint: guest ## gofmt, go vet, staticcheck, workflowcheck, shellcheck and the com
 		[[ -z $$unformatted ]] || { echo "not formatted by gofmt:"; echo "$$unformatted"; exit 1; }
 	go vet ./...
 	$(go_tool) staticcheck ./...
-	$(go_tool) workflowcheck ./workflows/...
+	$(go_tool) workflowcheck -config deploy/lint/workflowcheck.yaml ./workflows/...
 	@deploy/lint/scripts
 	@deploy/lint/compose
 
 .PHONY: replay
 replay: ## replays the recorded histories against today's workflows
-	go test -count=1 -run 'Replay' ./workflows/...
+	go test -count=1 -run '^(TestReplay|TestEveryScenarioIsRecorded)$$' ./workflows
 
 .PHONY: record
 record: setup build ## records the histories that are missing; never rewrites one
-	go test -count=1 -timeout 14m -run 'Record' ./workflows/... -record
+	go test -count=1 -timeout 14m -run '^TestRecord$$' ./workflows -record
 
 .PHONY: bench
 bench: setup build ## what Belay costs, beside a bare Temporal workflow
@@ -75,7 +75,7 @@ fuzz: ## every fuzz target for a short time; fuzztime=1m for longer
 		go test -run '^$$' -fuzz "^$${func#func }$$" -fuzztime $(fuzztime) "$${file%/*}"; done
 
 .PHONY: clean
-clean: ## stops the dev server, removes what was built, and the server's database and stores
-	@! [[ -x .belay/bin/temporal ]] || deploy/dev/server --stop
+clean: ## stops what make dev started, removes what was built, and the server's database and stores
+	@deploy/dev/up --stop
 	rm -rf bin sandbox/process/guest/belay-sandbox
 	rm -rf .belay/temporal.db* .belay/*.log .belay/*.pid .belay/*.lock .belay/store .belay/state

@@ -199,16 +199,16 @@ func fitStruct(at string, v any, t reflect.Type) []error {
 	if !ok {
 		return []error{fmt.Errorf("%s: %s; expected an object", orRoot(at), shown(v))}
 	}
-	fields := map[string]reflect.Type{}
-	collectFields(t, fields)
+	fields := fieldsOf(t)
 	_, zeroIsUnset := reflect.Zero(t).Interface().(interface{ zeroIsUnset() })
 	var errs []error
 	for _, name := range o.names {
-		ft, known := fields[name]
-		if !known {
+		n := slices.IndexFunc(fields, func(f member) bool { return f.name == name })
+		if n < 0 {
 			errs = append(errs, unknownField(join(at, name), name, fields))
 			continue
 		}
+		ft := fields[n].of
 		errs = append(errs, fit(join(at, name), o.values[name], ft)...)
 		if zeroIsUnset && isZero(o.values[name], ft) {
 			errs = append(errs, fmt.Errorf("%s: %s; expected a positive value, or leave it out", join(at, name), shown(o.values[name])))
@@ -230,24 +230,32 @@ func isZero(v any, t reflect.Type) bool {
 	return false
 }
 
-// collectFields gathers the JSON names of a struct, those of embedded structs included.
-func collectFields(t reflect.Type, into map[string]reflect.Type) {
+// member is a struct's field by its JSON name.
+type member struct {
+	name string
+	of   reflect.Type
+}
+
+// fieldsOf gives the fields of a struct, those of embedded structs included. It is a list and no map, since workflow code
+// comes here.
+func fieldsOf(t reflect.Type) (fields []member) {
 	for i := range t.NumField() {
 		f := t.Field(i)
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		switch {
 		case f.Anonymous && name == "":
-			collectFields(f.Type, into)
+			fields = append(fields, fieldsOf(f.Type)...)
 		case name != "" && name != "-":
-			into[name] = f.Type
+			fields = append(fields, member{name: name, of: f.Type})
 		}
 	}
+	return fields
 }
 
-func unknownField(at, name string, fields map[string]reflect.Type) error {
+func unknownField(at, name string, fields []member) error {
 	known := make([]string, 0, len(fields))
-	for f := range fields {
-		known = append(known, f)
+	for _, f := range fields {
+		known = append(known, f.name)
 	}
 	slices.Sort(known)
 	if near := Nearest(name, known); near != "" {

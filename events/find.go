@@ -16,10 +16,8 @@ import (
 	"belay/activities"
 	"belay/agent"
 	"belay/store"
+	"belay/workflows"
 )
-
-// taskType is the workflow type of tasks. Package workflows names it too, but this package must not need the workflows.
-const taskType = "AgentTask"
 
 // Reader reads tasks back, whether the server still has their histories or not.
 type Reader struct {
@@ -52,8 +50,8 @@ func (r Reader) Find(ctx context.Context, workflowID, runID string) (Found, erro
 		return Found{}, fmt.Errorf("describe %s: %w", workflowID, err)
 	}
 	info := d.GetWorkflowExecutionInfo()
-	if t := info.GetType().GetName(); t != taskType {
-		return Found{}, agent.Errorf(agent.InvalidInput, "workflow %q is a %s; expected the id of a task, a workflow of type %s", workflowID, t, taskType)
+	if t := info.GetType().GetName(); t != workflows.TypeAgentTask {
+		return Found{}, agent.Errorf(agent.InvalidInput, "workflow %q is a %s; expected the id of a task, a workflow of type %s", workflowID, t, workflows.TypeAgentTask)
 	}
 	f := Found{
 		WorkflowID: workflowID,

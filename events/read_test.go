@@ -19,6 +19,7 @@ import (
 	"belay/activities"
 	"belay/agent"
 	"belay/store"
+	"belay/workflows"
 )
 
 // server answers as a Temporal server that has these histories, by run id.
@@ -41,7 +42,7 @@ func (s *server) DescribeWorkflowExecution(_ context.Context, _, runID string) (
 		status = enums.WORKFLOW_EXECUTION_STATUS_COMPLETED
 	}
 	return &workflowservice.DescribeWorkflowExecutionResponse{WorkflowExecutionInfo: &workflow.WorkflowExecutionInfo{
-		Execution: &common.WorkflowExecution{WorkflowId: "fix-calc", RunId: runID}, Type: &common.WorkflowType{Name: taskType}, Status: status,
+		Execution: &common.WorkflowExecution{WorkflowId: "fix-calc", RunId: runID}, Type: &common.WorkflowType{Name: workflows.TypeAgentTask}, Status: status,
 	}}, nil
 }
 

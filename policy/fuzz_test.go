@@ -41,7 +41,7 @@ func wrappers(script string) map[string]string {
 		"sudo":                 "sudo bash -c " + quoted,
 		"xargs":                "ls | xargs bash -c " + quoted,
 		"find":                 "find . -name x -exec bash -c " + quoted + ` \;`,
-		"trap":                 "trap " + quoted + " EXIT",
+		"trap":                 "trap 'ls; '" + quoted + " EXIT",
 		"here string":          "bash <<< " + quoted,
 		"command":              "command bash -c " + quoted,
 		"twice":                "bash -c " + "'bash -c '\\''ls'\\'''; bash -c " + quoted,

@@ -88,6 +88,8 @@ type walker struct {
 	paths        []Path
 	effects      []string
 	hosts        []string
+	ran          []ranFile // files of the workspace that are run
+	bodies       []string  // of the functions that are walked through, their names
 
 	scope  scope       // what the script now walked through defines
 	origin *syntax.Pos // where in the outermost script the one that is walked through stands, if it is not that itself
@@ -207,6 +209,7 @@ func (w *walker) find(at syntax.Pos, risk agent.Risk, why string, effects ...str
 
 // result puts the facts in their lasting order.
 func (w *walker) result() Shell {
+	w.judgeRan()
 	risk := 0
 	for _, f := range w.findings {
 		risk = max(risk, f.Risk)
@@ -223,6 +226,23 @@ func (w *walker) result() Shell {
 		Paths:    slices.Compact(w.paths),
 		Hosts:    sorted(w.hosts),
 		Findings: w.findings,
+	}
+}
+
+// ranFile is a file that is run, and where.
+type ranFile struct {
+	path string
+	at   syntax.Pos
+}
+
+// judgeRan finds files that are run by the script that made them: their content was never the project's.
+func (w *walker) judgeRan() {
+	fetches := slices.Contains(w.effects, doesNetwork)
+	for _, r := range w.ran {
+		made := slices.ContainsFunc(w.paths, func(p Path) bool { return p.Path == r.path && p.Write })
+		if made || fetches {
+			w.find(r.at, agent.RiskHigh, "runs "+r.path+", which this script may have made", doesExec, doesDynamic)
+		}
 	}
 }
 

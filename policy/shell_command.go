@@ -68,6 +68,10 @@ func (c *call) judge(name word, args []word) {
 		return
 	}
 	base, trusted := c.trusted(name.text)
+	if slices.Contains(c.w.bodies, name.text) {
+		c.high("a function that calls itself", doesExec)
+		return
+	}
 	if c.w.scope.functions[name.text] {
 		return // its body is judged where it stands
 	}
@@ -116,6 +120,7 @@ func (c *call) script(x word) {
 			c.high("runs "+clean+", outside of the workspace", doesExec)
 			return
 		}
+		c.w.ran = append(c.w.ran, ranFile{clean, c.at})
 	}
 	c.raise(agent.RiskMedium, "runs "+x.text+" of the workspace", doesExec)
 }
@@ -139,19 +144,46 @@ func (c *call) judgeProgram(p program, args []word) {
 	if got.harmless {
 		return
 	}
-	if p.risk != agent.RiskLow {
-		c.raise(p.risk, riskReason(p), p.effects...)
-	} else {
-		c.w.effects = append(c.w.effects, p.effects...)
-	}
+	c.w.effects = append(c.w.effects, p.effects...)
 	c.operands(p, operands, got)
+	c.sent(p, operands, got)
+	if c.name == "git checkout" && (got.has("--") || slices.ContainsFunc(operands, func(o word) bool { return o.text == "." })) {
+		c.high("drops changes that are in no commit", doesDelete)
+	}
+	if c.risk.Level() < p.risk.Level() {
+		c.raise(p.risk, riskReason(p))
+	}
+}
+
+// sent judges what is only known when a program of the network runs: it may be data that leaves by this way.
+func (c *call) sent(p program, operands []word, got optionsGiven) {
+	if !slices.Contains(p.effects, doesNetwork) {
+		return
+	}
+	for _, o := range got.all {
+		operands = append(operands, o.value)
+	}
+	if slices.ContainsFunc(operands, func(o word) bool { return o.dynamic }) {
+		c.high("sends what is only known when it runs", doesDynamic)
+	}
 }
 
 func riskReason(p program) string {
-	if len(p.effects) == 0 {
-		return "not only a read"
+	var all []string
+	for _, e := range p.effects {
+		all = append(all, effectWords[e])
 	}
-	return "may " + strings.Join(p.effects, ", ")
+	if len(all) == 0 {
+		return "does more than read"
+	}
+	return strings.Join(all, ", ")
+}
+
+// effectWords say what each effect means.
+var effectWords = map[string]string{
+	doesRead: "reads what may not be meant for the transcript", doesWrite: "writes", doesDelete: "deletes", doesExec: "runs other code",
+	doesNetwork: "uses the network", doesPublish: "changes what others see", doesPrivilege: "changes the system, or gains rights",
+	doesSecret: "touches credentials", doesPersist: "changes what later commands do", doesDynamic: "runs what is only known then",
 }
 
 // verb finds the verb of programs such as git and go, and judges by that.

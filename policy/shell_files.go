@@ -84,6 +84,10 @@ func judgePath(p Path, x word) judgement {
 	switch {
 	case p.Secret:
 		return judgement{agent.RiskHigh, "touches " + p.Path + ", which may hold credentials", append(effect, doesSecret)}
+	case p.Read && below(p.Path, "/dev"):
+		return judgement{agent.RiskHigh, "reads the device " + p.Path, effect}
+	case p.Read && inside && x.glob && strings.Contains(globParts(p.Path), "/."):
+		return judgement{agent.RiskMedium, "reads hidden files: " + p.Path, effect}
 	case p.Read && inside:
 		return judgement{agent.RiskLow, "", effect}
 	case p.Read:

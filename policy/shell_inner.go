@@ -43,8 +43,12 @@ func (w *walker) text(x *syntax.Word, f *frame, delimiter *syntax.Word) input {
 	if x == nil {
 		return input{kind: inputText}
 	}
+	got := w.foldParts(x.Parts, x.Pos(), f)
+	if got.shows {
+		w.find(x.Pos(), agent.RiskMedium, "passes on a variable of the environment, which may hold a credential", doesRead)
+	}
 	if delimiter == nil { // <<< word
-		if got := w.foldParts(x.Parts, x.Pos(), f); got.known() {
+		if got.known() {
 			return input{kind: inputText, text: got.text + "\n"}
 		}
 		return input{kind: inputUnknown}
@@ -111,12 +115,16 @@ func (w *walker) expansion(p *syntax.ParamExp) {
 
 // arithmetic judges an expression: a variable in it is evaluated as an expression again, and that may run commands.
 func (w *walker) arithmetic(n syntax.Node) {
-	found := false
+	found, hidden := false, false
 	syntax.Walk(n, func(n syntax.Node) bool {
 		word, ok := n.(*syntax.Word)
+		hidden = hidden || ok && hidesCommand(w.foldParts(word.Parts, word.Pos(), &frame{}).text)
 		found = found || ok && strings.Trim(word.Lit(), "0123456789") != "" || ok && word.Lit() == "" && !numeric(word)
-		return !found
+		return true
 	})
+	if hidden {
+		w.find(n.Pos(), agent.RiskHigh, "evaluates a text that runs a command", doesDynamic, doesExec)
+	}
 	if found {
 		w.find(n.Pos(), agent.RiskMedium, "arithmetic on a variable, which may hold a command")
 	}

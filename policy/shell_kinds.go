@@ -15,6 +15,8 @@ type kind string
 // The kinds, as the table names them.
 const (
 	kindText    kind = "text"    // operands are not paths
+	kindPrint   kind = "print"   // as text, and prints its operands
+	kindTest    kind = "test"    // as text, and evaluates some of its operands
 	kindRead    kind = "read"    // operands are paths that are read
 	kindPattern kind = "pattern" // the first operand is a pattern, the others are read
 	kindFilter  kind = "filter"  // the first operand is a program of jq's kind, the others are read
@@ -27,6 +29,7 @@ const (
 	kindMode    kind = "mode"    // the first operand is a file mode, the others are written
 	kindRev     kind = "rev"     // operands are revisions, or paths that are read
 	kindRun     kind = "run"     // runs what the project defines
+	kindLaunch  kind = "launch"  // as run; what follows the first operand is not its own
 	kindMake    kind = "make"    // as run, with variables among the operands
 	kindSQL     kind = "sql"     // sends statements to a database
 	kindURL     kind = "url"     // operands are addresses
@@ -55,7 +58,7 @@ const (
 // stops says whether options end at the first operand.
 func (k kind) stops() bool {
 	switch k {
-	case kindShell, kindInline, kindVerbs, kindEval, kindSource, kindTrap:
+	case kindPrint, kindLaunch, kindShell, kindInline, kindVerbs, kindEval, kindSource, kindTrap:
 		return true
 	}
 	return k.wraps()
@@ -74,7 +77,14 @@ func (k kind) wraps() bool {
 func (c *call) operands(p program, ops []word, got optionsGiven) {
 	switch p.kind {
 	case kindText:
+	case kindPrint:
 		c.shown(ops)
+	case kindTest:
+		for _, o := range ops {
+			if hidesCommand(o.text) {
+				c.high("evaluates "+o.text+", which runs a command", doesDynamic, doesExec)
+			}
+		}
 	case kindRead, kindWrite, kindDelete:
 		c.touchAll(ops, usesOf(p.kind, got))
 	case kindPattern, kindFilter:
@@ -88,7 +98,7 @@ func (c *call) operands(p program, ops []word, got optionsGiven) {
 		c.mode(ops)
 	case kindRev:
 		c.revisions(ops, got)
-	case kindRun, kindMake:
+	case kindRun, kindLaunch, kindMake:
 		c.project(p, ops, got)
 	case kindNames, kindVars:
 		c.variables(p, ops, got)
@@ -192,6 +202,11 @@ func (c *call) copies(p program, ops []word, got optionsGiven) {
 	if got.has("-t", "--target-directory") {
 		last = len(ops)
 	}
+	for _, name := range []string{"-m", "--mode"} {
+		if setsID.MatchString(got.values[name].text) {
+			c.high("mode "+got.values[name].text+" may give a program another user's rights", doesPrivilege)
+		}
+	}
 	from, to := ops[:max(last, 0)], ops[max(last, 0):]
 	if p.kind == kindLink && len(from) == 0 {
 		from = to // ln TARGET
@@ -258,6 +273,7 @@ func (c *call) project(p program, ops []word, got optionsGiven) {
 		name, value, assigns := strings.Cut(o.text, "=")
 		if assigns && p.kind == kindMake {
 			c.within(func() { c.w.variable(name, word{text: value, dynamic: o.dynamic}, c.at) })
+			c.outside(o.cut(len(o.text) - len(value)))
 		}
 		for part := range strings.FieldsFuncSeq(o.text, func(r rune) bool { return strings.ContainsRune(":_-./", r) }) {
 			if slices.Contains(outward, part) && !strings.ContainsAny(o.text, "/.") {
@@ -274,6 +290,9 @@ func (c *call) project(p program, ops []word, got optionsGiven) {
 		c.outside(o)
 	}
 	for _, o := range got.all {
+		if p.kind == kindMake && slices.Contains([]string{"-f", "--file", "--makefile"}, o.name) {
+			c.script(o.value)
+		}
 		if strings.Contains(o.value.text, "toolexec") || strings.Contains(o.value.text, "extld") {
 			c.high("option "+o.name+" runs a program", doesExec)
 		}

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"path"
 	"strings"
 
 	"belay/agent"
@@ -39,6 +40,7 @@ func (c *call) options(p program, args []word) (operands []word, got optionsGive
 		a := args[i]
 		switch {
 		case a.known() && a.text == "--":
+			got.values["--"] = a
 			operands = append(operands, args[i+1:]...)
 			i = len(args)
 		case len(a.lead) > 1 && a.lead[0] == '-':
@@ -69,11 +71,11 @@ func (c *call) option(p program, args []word, i int, got *optionsGiven) (int, op
 		c.unknownOption(p, a)
 		return i, optionPlain
 	}
-	if form, ok := p.option(name); ok {
+	if whole, form, ok := p.option(name); ok {
 		if attached {
-			return i, c.apply(form, name, a.cut(len(name)+1), got)
+			return i, c.apply(form, whole, a.cut(len(name)+1), got)
 		}
-		return c.applyNext(form, name, args, i, got)
+		return c.applyNext(form, whole, args, i, got)
 	}
 	if _, numeric := p.options["-#"]; numeric && strings.Trim(name[1:], "0123456789") == "" {
 		return i, optionPlain
@@ -143,8 +145,8 @@ func (c *call) apply(form optionForm, name string, value word, got *optionsGiven
 func (c *call) folder(x word) {
 	j := c.w.touch(x, useRead, c.f)
 	c.raise(j.risk, j.why, j.effects...)
-	if j.risk != agent.RiskLow {
-		c.high("works in "+x.text+", outside of the workspace", doesWrite)
+	if j.risk != agent.RiskLow || strings.Contains("/"+strings.ReplaceAll(x.text, "..", ""), "/.") && path.Clean(x.text) != "." {
+		c.high("works in "+x.text+", outside of the workspace or hidden in it", doesWrite)
 	}
 }
 
@@ -154,6 +156,8 @@ func (c *call) unknownOption(p program, a word) {
 	if p.any {
 		if _, value, ok := strings.Cut(a.text, "="); ok {
 			c.outside(a.cut(len(a.text) - len(value)))
+		} else {
+			c.outside(a.cut(min(2, len(a.text))))
 		}
 		return
 	}

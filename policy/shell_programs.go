@@ -53,11 +53,12 @@ func (c *call) sed(ops []word, got optionsGiven) {
 			c.high("a script that may run a program, or read or write other files", doesExec)
 		}
 	}
-	if got.inPlace {
-		c.touchAll(ops, useWrite)
-		return
+	for _, o := range got.all {
+		if (o.name == "-i" || o.name == "--in-place") && strings.Contains(o.value.text, "/") {
+			c.high("keeps copies in another folder: "+o.value.text, doesWrite)
+		}
 	}
-	c.touchAll(ops, useRead)
+	c.touchAll(ops, usesOf(kindSed, got))
 }
 
 var (
@@ -81,11 +82,15 @@ var (
 func sedOnlyEdits(script string) bool { return sedCommands.MatchString(script) }
 
 // awkReaches finds what in an awk program reaches beyond its input and output.
-var awkReaches = regexp.MustCompile(`system|getline|@|(^|[^|])\|([^|]|$)|print[^;}\n]*>|ENVIRON|PROCINFO|ARGV|close\s*\(`)
+var awkReaches = regexp.MustCompile(`system|getline|@|(^|[^|])\|([^|]|$)|(?s:print.*>)|ENVIRON|PROCINFO|ARGV|close\s*\(`)
 
 func (c *call) awk(ops []word, got optionsGiven) {
 	if got.has("-f", "--file") {
-		c.raise(agent.RiskMedium, "runs a program of the workspace", doesExec)
+		for _, o := range got.all {
+			if o.name == "-f" || o.name == "--file" {
+				c.script(o.value)
+			}
+		}
 	} else if len(ops) > 0 {
 		if !ops[0].known() || awkReaches.MatchString(ops[0].text) {
 			c.high("a program that may run others, or read or write other files", doesExec)

@@ -50,21 +50,21 @@ func (p program) dangerous() bool {
 	return false
 }
 
-// option finds an option by its name, a long one also by its beginning, as getopt does. Where a beginning fits several the
-// worst of them counts.
-func (p program) option(name string) (optionForm, bool) {
-	if form, ok := p.options[name]; ok {
-		return form, true
+// option finds an option and its whole name by the name given, a long one also by its beginning, as getopt does. Where a
+// beginning fits several the worst of them counts.
+func (p program) option(given string) (name string, form optionForm, ok bool) {
+	if form, ok := p.options[given]; ok {
+		return given, form, true
 	}
-	best, found := optionPlain, false
-	if strings.HasPrefix(name, "--") && len(name) > 2 {
-		for known, form := range p.options {
-			if strings.HasPrefix(known, name) {
-				best, found = worseOption(best, form), true
-			}
+	if !strings.HasPrefix(given, "--") || len(given) == 2 {
+		return given, optionPlain, false
+	}
+	for _, known := range names(p.options) {
+		if strings.HasPrefix(known, given) && (!ok || worseOption(form, p.options[known]) != form) {
+			name, form, ok = known, p.options[known], true
 		}
 	}
-	return best, found
+	return name, form, ok
 }
 
 func worseOption(a, b optionForm) optionForm {

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -21,6 +22,9 @@ func (w *walker) assign(a *syntax.Assign, f *frame, lasts bool) {
 	if a.Value != nil {
 		w.inner(a.Value, f)
 		value = w.foldParts(a.Value.Parts, a.Value.Pos(), f)
+	}
+	if hidesCommand(value.text) {
+		w.find(a.Pos(), agent.RiskHigh, "a value that runs a command where it is evaluated", doesDynamic, doesExec)
 	}
 	if a.Name == nil { // declare "$x"
 		w.declared(value)
@@ -64,14 +68,24 @@ func (w *walker) variable(name string, value word, at syntax.Pos) {
 		w.find(at, agent.RiskHigh, "sets "+name+", which decides what later programs do", doesPersist, doesExec)
 	case runsItsValue(name) && (!value.known() || !compiler(value.text)):
 		w.find(at, agent.RiskHigh, "sets "+name+", whose value is run as a program", doesExec)
-	case strings.Contains(value.text, "toolexec") || strings.HasSuffix(name, "FLAGS") && strings.Contains(value.text, "exec"):
+	case strings.Contains(value.text, "toolexec"), strings.HasSuffix(name, "FLAGS") && runsByFlag.MatchString(value.text):
 		w.find(at, agent.RiskHigh, "sets "+name+" to options that run a program", doesExec)
 	}
 }
 
+// runsByFlag finds options of compilers that run a program.
+var runsByFlag = regexp.MustCompile(`exec|linker|plugin|wrapper|extld`)
+
+// hidesCommand says whether a text runs a command when it is evaluated as an expression or as a variable's name: the index
+// of an array is expanded once more.
+func hidesCommand(text string) bool {
+	_, index, ok := strings.Cut(text, "[")
+	return ok && (strings.Contains(index, "$(") || strings.Contains(index, "`") || strings.Contains(index, "${"))
+}
+
 // decidesPrograms says whether a variable changes which programs run, or makes them run others.
 func decidesPrograms(name string) bool {
-	for _, prefix := range []string{"LD_", "DYLD_", "GIT_", "PYTHON", "PERL5", "BASH_", "npm_config_", "GCONV_", "MALLOC_"} {
+	for _, prefix := range []string{"LD_", "DYLD_", "GIT_", "PYTHON", "PERL5", "BASH_", "npm_config_", "NPM_CONFIG_", "GCONV_", "TF_CLI_"} {
 		if strings.HasPrefix(name, prefix) {
 			return !slices.Contains(harmlessSettings, name)
 		}
@@ -80,6 +94,8 @@ func decidesPrograms(name string) bool {
 		"PATH", "IFS", "ENV", "HOME", "CDPATH", "SHELLOPTS", "BASHOPTS", "PS0", "PS1", "PS2", "PS4", "PROMPT_COMMAND", "NODE_OPTIONS", "NODE_PATH",
 		"RUBYOPT", "RUBYLIB", "GOPROXY", "GONOSUMDB", "GOSUMDB", "GOROOT", "GOTOOLCHAIN", "JAVA_TOOL_OPTIONS",
 		"_JAVA_OPTIONS", "MAVEN_OPTS", "CARGO_HOME", "HISTFILE", "TMPDIR", "XDG_CONFIG_HOME", "LESS", "LESSOPEN", "LESSCLOSE",
+		"MAKEFILES", "GOENV", "GOCACHEPROG", "AWKPATH", "AWKLIBPATH", "ZDOTDIR", "PSQLRC", "RIPGREP_CONFIG_PATH", "CURL_HOME", "WGETRC", "INPUTRC",
+		"http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "all_proxy", "POSIXLY_CORRECT",
 	}, name)
 }
 
@@ -91,7 +107,7 @@ var harmlessSettings = []string{
 
 // runsItsValue says whether programs run what a variable holds.
 func runsItsValue(name string) bool {
-	return slices.Contains([]string{
+	return strings.HasPrefix(name, "CARGO_TARGET_") || slices.Contains([]string{
 		"CC", "CXX", "CPP", "AR", "LD", "AS", "SHELL", "EDITOR", "VISUAL", "PAGER", "MANPAGER", "BROWSER", "MAKEFLAGS", "MFLAGS", "RUSTC",
 		"RUSTC_WRAPPER", "CARGO_BUILD_RUSTC_WRAPPER", "SSH_ASKPASS", "SUDO_ASKPASS", "FCEDIT", "RSYNC_RSH", "CVS_RSH", "TAR_OPTIONS",
 	}, name)

@@ -134,7 +134,9 @@ func (w *walker) compound(cmd syntax.Command, f *frame) {
 			w.branch(item.Stmts, f)
 		}
 	case *syntax.FuncDecl:
+		w.bodies = append(w.bodies, c.Name.Value)
 		w.branch([]*syntax.Stmt{c.Body}, &frame{dirs: f.dirs, stdin: input{kind: inputUnknown}})
+		w.bodies = w.bodies[:len(w.bodies)-1]
 	case *syntax.DeclClause:
 		w.declare(c, f)
 	case *syntax.TimeClause:

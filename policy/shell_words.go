@@ -120,8 +120,21 @@ func (w *walker) foldPart(got *word, part syntax.WordPart, quoted bool, f *frame
 		got.glob = true
 		got.text += "*"
 	default: // command substitution, arithmetic
+		if sub, ok := part.(*syntax.CmdSubst); ok && printsFolder(sub) && len(f.dirs) == 1 {
+			got.add(f.dirs[0])
+			return
+		}
 		got.unknown()
 	}
+}
+
+// printsFolder recognises $(pwd).
+func printsFolder(s *syntax.CmdSubst) bool {
+	if len(s.Stmts) != 1 || len(s.Stmts[0].Redirs) > 0 {
+		return false
+	}
+	call, ok := s.Stmts[0].Cmd.(*syntax.CallExpr)
+	return ok && len(call.Assigns) == 0 && len(call.Args) == 1 && call.Args[0].Lit() == "pwd"
 }
 
 func (w *word) unknown() {

@@ -35,6 +35,9 @@ func (d *decider) registerCall(cmd *cobra.Command, c *cli) {
 }
 
 func (d *decider) check() error {
+	if d.by == "" {
+		return usagef("--by: missing, and USER is not set; expected who says it")
+	}
 	if !agent.ValidName(d.by) {
 		return usagef("--by: %q; expected who says it: %s", d.by, agent.NameForm)
 	}

@@ -93,7 +93,7 @@ func noSuchVerb(cmd *cobra.Command, args []string) error {
 func badFlag(cmd *cobra.Command, err error) error {
 	unknown, ok := errors.AsType[*pflag.NotExistError](err)
 	if !ok {
-		return usagef("%s: %w", cmd.CommandPath(), err)
+		return usagef("%s: %w", verbOf(cmd), err)
 	}
 	if args := cmd.Flags().Args(); cmd.HasSubCommands() && len(args) > 0 {
 		return noSuchVerb(cmd, args)
@@ -101,10 +101,13 @@ func badFlag(cmd *cobra.Command, err error) error {
 	var known []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, f.Name) })
 	if near := agent.Nearest(unknown.GetSpecifiedName(), known); near != "" {
-		return usagef("%s: unknown flag --%s; did you mean --%s?", cmd.CommandPath(), unknown.GetSpecifiedName(), near)
+		return usagef("%s: unknown flag --%s; did you mean --%s?", verbOf(cmd), unknown.GetSpecifiedName(), near)
 	}
-	return usagef("%s: unknown flag --%s; see %s --help", cmd.CommandPath(), unknown.GetSpecifiedName(), cmd.CommandPath())
+	return usagef("%s: unknown flag --%s; see %s --help", verbOf(cmd), unknown.GetSpecifiedName(), cmd.CommandPath())
 }
+
+// verbOf is a command as an error names it.
+func verbOf(cmd *cobra.Command) string { return strings.TrimPrefix(cmd.CommandPath(), "belay ") }
 
 // takes demands exactly these arguments; a name in brackets may be left out.
 func takes(names ...string) cobra.PositionalArgs {
@@ -116,10 +119,10 @@ func takes(names ...string) cobra.PositionalArgs {
 	}
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) < least {
-			return usagef("%s: %s is missing; usage: %s", cmd.CommandPath(), names[len(args)], cmd.UseLine())
+			return usagef("%s: %s is missing; usage: %s", verbOf(cmd), names[len(args)], cmd.UseLine())
 		}
 		if len(args) > len(names) {
-			return usagef("%s: unexpected argument %q; usage: %s", cmd.CommandPath(), args[len(names)], cmd.UseLine())
+			return usagef("%s: unexpected argument %q; usage: %s", verbOf(cmd), args[len(names)], cmd.UseLine())
 		}
 		return nil
 	}

@@ -8,10 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"belay/agent"
 	"belay/config"
-	"belay/model"
-	"belay/sandbox"
 )
 
 func (c *cli) configVerb() *cobra.Command {
@@ -76,20 +73,12 @@ func (c *cli) bundle() (*config.Bundle, error) {
 	return nil, usagef("%d problems in %s", len(problems), c.set.Config)
 }
 
-// shownConfig is a bundle as it is shown. Secrets are not in it: it names the variables that hold them.
-type shownConfig struct {
-	Digest    agent.Digest                     `json:"digest"`
-	Policy    agent.Digest                     `json:"policy"`
-	Agents    map[string]config.Agent          `json:"agents"`
-	Models    map[string]model.Config          `json:"models"`
-	Tenants   map[agent.TenantID]config.Tenant `json:"tenants"`
-	Profiles  map[string]sandbox.Profile       `json:"profiles"`
-	Reviewers config.Reviewers                 `json:"reviewers"`
-}
-
 func (c *cli) showConfig(b *config.Bundle) error {
 	if c.asJSON {
-		return c.object(shownConfig{b.Digest(), b.Policy.Digest(), b.Agents, b.Models, b.Tenants, b.Profiles, b.Reviewers})
+		return c.object(map[string]any{ // secrets are not in it: it names the variables that hold them
+			"digest": b.Digest(), "policy": b.Policy.Digest(), "agents": b.Agents, "models": b.Models, "tenants": b.Tenants,
+			"profiles": b.Profiles, "reviewers": b.Reviewers,
+		})
 	}
 	var s strings.Builder
 	s.WriteString("AGENT\tMODEL\tCONFIRMS\tSANDBOX\tTOOLS\n")

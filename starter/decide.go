@@ -26,8 +26,9 @@ func (c *cli) decideVerb() *cobra.Command {
 		Args:              takes("<id>", "<decision>"),
 		ValidArgsFunction: c.completeDecision,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if !agent.ValidName(d.by) {
-				return usagef("--by: %q; expected who decides: %s", d.by, agent.NameForm)
+			d.digest = "none" // a ledger has none: its id says it all
+			if err := d.check(); err != nil {
+				return err
 			}
 			return c.decide(cmd.Context(), args[0], d.yes, agent.LedgerDecide{
 				Decision: agent.LedgerDecision(args[1]), By: agent.UserID(d.by), Comment: comment, Conditions: conditions, NextAction: next,

@@ -62,7 +62,7 @@ func (c *cli) edit(ctx context.Context, d *decider, id string, call agent.CallID
 	}
 	var object map[string]json.RawMessage
 	if err := json.Unmarshal([]byte(args), &object); err != nil {
-		return usagef("--arguments: %w; expected a JSON object", err)
+		return usagef("--arguments: %s; expected a JSON object", line(args, 40))
 	}
 	return c.decideCall(ctx, d, agent.VerbEdit, id, call, map[string]any{"arguments": object, "comment": comment})
 }

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"path"
 	"path/filepath"
 	"strings"
 
@@ -12,7 +11,6 @@ import (
 
 	"belay/agent"
 	"belay/policy"
-	"belay/sandbox"
 	"belay/tool"
 )
 
@@ -59,6 +57,9 @@ func (c *cli) policyCheckVerb() *cobra.Command {
 		},
 	}
 }
+
+// workspaceDir is where calls start, as a sandbox sees it.
+const workspaceDir = "/workspace"
 
 // explained is what is to be explained.
 type explained struct {
@@ -154,7 +155,7 @@ func (x explained) request() (policy.Request, error) {
 		return r, usagef("--tool, --argument: %w", err)
 	}
 	t, _ := tools.Lookup(x.tool) // Check knows it
-	plan, err := t.Plan(path.Clean(sandbox.Workspace), args)
+	plan, err := t.Plan(workspaceDir, args)
 	if err != nil {
 		return r, usagef("--argument: %w", err)
 	}

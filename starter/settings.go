@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/kelseyhightower/envconfig"
@@ -30,6 +29,6 @@ func environment() string {
 	var b strings.Builder
 	var s settings
 	_ = envconfig.Usagef("belay", &s, &b, "Environment:\n{{range .}}  {{usage_key .}}\t{{usage_description .}} ({{usage_default .}})\n{{end}}") // a Builder does not fail
-	fmt.Fprint(&b, "  TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE, TEMPORAL_API_KEY, TEMPORAL_TLS_*, TEMPORAL_PROFILE\tas the temporal command reads them")
+	b.WriteString("  TEMPORAL_*\tconnection to Temporal, as its own command reads it: TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE, TEMPORAL_PROFILE, …")
 	return aligned(b.String())
 }

@@ -121,12 +121,11 @@ func (c *comparison) entry(ctx context.Context, at *trail, a, b *node) error {
 		n = b
 	}
 	path := &trail{up: at, name: n.name}
-	same := a != nil && b != nil && a.digest == b.digest && a.target == b.target
-	if !same || a.perm != b.perm {
-		if a == nil || b == nil || n.kind != kindFolder || a.perm != b.perm {
-			if err := c.report(path, a, b); err != nil {
-				return err
-			}
+	both := a != nil && b != nil
+	same := both && a.digest == b.digest && a.target == b.target
+	if !both || a.perm != b.perm || (!same && n.kind != kindFolder) {
+		if err := c.report(path, a, b); err != nil {
+			return err
 		}
 	}
 	if same || n.kind != kindFolder {

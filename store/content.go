@@ -110,12 +110,16 @@ func (c ctxReader) Read(p []byte) (int, error) {
 
 // Get gives content of at most MaxContent bytes; larger content is ResourceExhausted.
 func (t *Tenant) Get(ctx context.Context, d agent.Digest) ([]byte, error) {
+	return t.get(ctx, d, MaxContent)
+}
+
+func (t *Tenant) get(ctx context.Context, d agent.Digest, limit int64) ([]byte, error) {
 	r, err := t.Open(ctx, d)
 	if err != nil {
 		return nil, err
 	}
 	defer r.Close()
-	return readLimited(r, contentName(d), MaxContent)
+	return readLimited(r, contentName(d), limit)
 }
 
 // Open gives content as a stream. It is verified at its end: only when Read has given io.EOF is what came before it what

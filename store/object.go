@@ -192,6 +192,20 @@ func bucketError(ctx context.Context, what string, err error) error {
 	return agent.Errorf(agent.NetworkError, "%s: %w", what, err)
 }
 
+// hostError gives an error of the host's files a category, unless it has one or is a context's end: what the host has no
+// room for is ResourceExhausted, everything else is of the kind that is otherwise.
+func hostError(otherwise agent.ErrorType, what string, err error) error {
+	switch kind := agent.TypeOf(err); {
+	case kind != "":
+		return agent.Errorf(kind, "%s: %w", what, err)
+	case ctxDone(err):
+		return fmt.Errorf("%s: %w", what, err)
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return agent.Errorf(agent.ResourceExhausted, "%s: %w", what, err)
+	}
+	return agent.Errorf(otherwise, "%s: %w", what, err)
+}
+
 // ctxDone says whether an error is that a context was cancelled or ran out.
 func ctxDone(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)

@@ -21,13 +21,10 @@ func (t *Tenant) RestoreTree(ctx context.Context, tree agent.Digest, root *os.Ro
 	if err == nil {
 		err = r.fill(ctx, topFolder(root), nodes)
 	}
-	switch {
-	case err == nil:
-		return nil
-	case agent.TypeOf(err) != "" || ctxDone(err):
-		return fmt.Errorf("restore tree %s: %w", tree, err)
+	if err != nil {
+		return hostError(agent.StateError, "restore tree "+string(tree), err)
 	}
-	return agent.Errorf(agent.StateError, "restore tree %s: %w", tree, err)
+	return nil
 }
 
 type restore struct{ treeReader }

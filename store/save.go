@@ -48,7 +48,7 @@ func (t *Tenant) SaveTree(ctx context.Context, root *os.Root, index string) (Sav
 	}
 	nodes, err := s.folder(ctx, topFolder(root), s.last.top)
 	if err != nil {
-		return Saved{}, s.failed(err)
+		return Saved{}, hostError(agent.StateError, "save workspace", err)
 	}
 	tree, err := s.store(ctx, nodes)
 	if err != nil {
@@ -269,12 +269,4 @@ func (s *save) place(ctx context.Context, d sum, content []byte) (place, error) 
 	p, err := s.files.add(ctx, content)
 	s.known[d] = p
 	return p, err
-}
-
-// failed gives errors of the workspace a category, when they have none.
-func (s *save) failed(err error) error {
-	if agent.TypeOf(err) != "" || ctxDone(err) {
-		return fmt.Errorf("save workspace: %w", err)
-	}
-	return agent.Errorf(agent.StateError, "save workspace: %w", err)
 }

@@ -53,11 +53,8 @@ func Import(ctx context.Context, from *os.Root, source string, to *os.Root) (ski
 }
 
 func sourceError(source string, err error) error {
-	if kind := agent.TypeOf(err); kind != "" {
-		return agent.Errorf(kind, "workspace source %q: %w", source, err)
-	}
 	if err != nil {
-		return fmt.Errorf("workspace source %q: %w", source, err)
+		return hostError(agent.InvalidInput, fmt.Sprintf("workspace source %q", source), err)
 	}
 	return nil
 }
@@ -91,10 +88,10 @@ func (c *dirCopy) folder(from, to folder) error {
 	}
 	for _, name := range names {
 		if err := c.entry(from, to, name); err != nil {
-			if agent.TypeOf(err) != "" || ctxDone(err) {
+			if agent.TypeOf(err) != "" {
 				return err
 			}
-			return agent.Errorf(agent.InvalidInput, "%s: %w", &trail{up: from.path, name: name}, err)
+			return hostError(agent.InvalidInput, (&trail{up: from.path, name: name}).String(), err)
 		}
 	}
 	return nil

@@ -218,19 +218,23 @@ func TestDamagedContent(t *testing.T) {
 func TestContentTooLargeToGet(t *testing.T) {
 	t.Parallel()
 	s, tenant := open(t)
-	d, n, err := tenant.PutFrom(t.Context(), io.LimitReader(zeros{}, MaxContent+1))
-	if err != nil || n != MaxContent+1 {
+	const size = 20 << 20
+	d, n, err := tenant.PutFrom(t.Context(), io.LimitReader(zeros{}, size))
+	if err != nil || n != size {
 		t.Fatal(n, err)
 	}
-	if stored := s.Stats().BytesWritten; stored > 1<<20 {
+	if stored := s.Stats().BytesWritten; stored > 64<<10 {
 		t.Fatalf("zeros take %d bytes in the store", stored)
 	}
-	if _, err := tenant.Get(t.Context(), d); agent.TypeOf(err) != agent.ResourceExhausted {
-		t.Errorf("Get of a bomb: got %v; want ResourceExhausted", err)
+	if _, err := tenant.get(t.Context(), d, size-1); agent.TypeOf(err) != agent.ResourceExhausted {
+		t.Errorf("a bomb: got %v; want ResourceExhausted", err)
+	}
+	if got, err := tenant.get(t.Context(), d, size); err != nil || len(got) != size {
+		t.Errorf("as large as allowed: %d bytes, %v", len(got), err)
 	}
 	r := must(tenant.Open(t.Context(), d))
 	defer r.Close()
-	if n, err := io.Copy(io.Discard, r); err != nil || n != MaxContent+1 {
+	if n, err := io.Copy(io.Discard, r); err != nil || n != size {
 		t.Errorf("Open: %d bytes, %v; want all of it", n, err)
 	}
 }

@@ -57,7 +57,7 @@ func importTar(ctx context.Context, r io.Reader, to *os.Root, bounds sourceBound
 		case h == nil:
 			return agent.Errorf(agent.InvalidInput, "archive: %w", err)
 		default:
-			return agent.Errorf(agent.InvalidInput, "archive entry %q: %w", shorten(h.Name), err)
+			return hostError(agent.InvalidInput, fmt.Sprintf("archive entry %q", shorten(h.Name)), err)
 		}
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
-	"fmt"
 	"io"
 	"io/fs"
 	"path"
@@ -169,13 +168,7 @@ func (n *node) broken(err error) error {
 	if n.kind == kindFolder {
 		what = treeName(n.digest.digest())
 	}
-	if kind := agent.TypeOf(err); kind != "" {
-		return agent.Errorf(kind, "%s: %w", what, err)
-	}
-	if ctxDone(err) {
-		return fmt.Errorf("%s: %w", what, err)
-	}
-	return agent.Errorf(agent.StateError, "%s: %w", what, err)
+	return hostError(agent.StateError, what, err)
 }
 
 // slice gives what lies at a place in a pack.

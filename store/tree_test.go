@@ -212,6 +212,11 @@ func TestIndexThatCanNotBeTrusted(t *testing.T) {
 	want := must(tenant.SaveTree(t.Context(), root, index))
 	good := must(os.ReadFile(index))
 	for how, raw := range damages(good) {
+		if _, err := decodeIndex(raw); err == nil {
+			t.Errorf("%s: not noticed", how)
+		}
+	}
+	for how, raw := range damages(good[:10]) { // each of them cut short, too
 		must(0, os.WriteFile(index, raw, 0o600))
 		got, err := tenant.SaveTree(t.Context(), root, index)
 		if err != nil || got.Tree != want.Tree || got.Read != 3 {
@@ -345,17 +350,17 @@ func TestFileThatNeverRests(t *testing.T) {
 
 func TestSparseAndOversizedFiles(t *testing.T) {
 	t.Parallel()
-	s, tenant := openAt(t, "mem://", Options{MaxTreeBytes: 200 << 20})
+	s, tenant := openAt(t, "mem://", Options{MaxTreeBytes: 60 << 20})
 	root := workspace(t)
 	write(t, root, map[string]string{"sparse": ""})
-	must(0, os.Truncate(filepath.Join(root.Name(), "sparse"), 150<<20))
+	must(0, os.Truncate(filepath.Join(root.Name(), "sparse"), 40<<20))
 	saved := must(tenant.SaveTree(t.Context(), root, ""))
-	if saved.Bytes != 150<<20 || s.Stats().BytesWritten > 1<<20 {
+	if saved.Bytes != 40<<20 || s.Stats().BytesWritten > 1<<20 {
 		t.Errorf("%+v, %+v", saved, s.Stats())
 	}
 	restored := workspace(t)
 	must(0, tenant.RestoreTree(t.Context(), saved.Tree, restored))
-	if info := must(restored.Stat("sparse")); info.Size() != 150<<20 {
+	if info := must(restored.Stat("sparse")); info.Size() != 40<<20 {
 		t.Errorf("restored %d bytes", info.Size())
 	}
 	must(0, os.Truncate(filepath.Join(root.Name(), "sparse"), 1<<43))
@@ -500,13 +505,14 @@ func TestDamagedTree(t *testing.T) {
 	if len(keys) != 3 { // files, folders, the top
 		t.Fatalf("objects: %v", keys)
 	}
+	restored := workspace(t)
 	for _, key := range keys {
 		whole := s.raw(t, key)
 		all := damages(whole)
 		all["something else"] = s.codec.seal([]byte("something else"))
 		for how, raw := range all {
 			s.setRaw(t, key, raw)
-			err := tenant.RestoreTree(t.Context(), tree, workspace(t))
+			err := tenant.RestoreTree(t.Context(), tree, restored)
 			if agent.TypeOf(err) != agent.StateError || !strings.Contains(err.Error(), string(tree)) {
 				t.Errorf("%s, %s: got %v; want a StateError that names the tree", key, how, err)
 			}

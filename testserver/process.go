@@ -58,15 +58,19 @@ func (p *Process) run(started chan<- error) {
 // Kill sends SIGKILL and waits for the end.
 func (p *Process) Kill() { p.end(syscall.SIGKILL) }
 
-// Stop asks the process to end, and kills it when it does not within 20 seconds.
-func (p *Process) Stop() {
+// Stop asks the process to end, and kills it when it does not within 20 seconds, which is an error.
+func (p *Process) Stop() error {
 	_ = p.cmd.Process.Signal(syscall.SIGTERM) // it may have ended by itself
 	select {
 	case <-p.done:
-	case <-time.After(20 * time.Second):
+		return nil
+	case <-time.After(stopTime):
 		p.Kill()
+		return fmt.Errorf("%s did not end within %s of a SIGTERM", p.cmd.Path, stopTime)
 	}
 }
+
+const stopTime = 20 * time.Second
 
 func (p *Process) end(s syscall.Signal) {
 	if err := p.cmd.Process.Signal(s); err != nil && !errors.Is(err, os.ErrProcessDone) {

@@ -84,9 +84,10 @@ func (m *Model) Restart(ctx context.Context) error {
 // Worker is a belay-worker as a process.
 type Worker struct {
 	*Process
-	dir string
-	env []string
-	n   int
+	Store string // where its store is
+	dir   string
+	env   []string
+	n     int
 }
 
 // StartWorker starts a worker on a server, with its state and store in dir. env adds to its settings or changes them.
@@ -95,10 +96,11 @@ func StartWorker(s *Server, dir, modelBaseURL, modelID string, env ...string) (*
 	if err != nil {
 		return nil, err
 	}
-	w := &Worker{dir: dir, env: append([]string{
+	at := filepath.Join(dir, "store")
+	w := &Worker{Store: at, dir: dir, env: append([]string{
 		"TEMPORAL_ADDRESS=" + s.Address,
 		"BELAY_CONFIG=" + filepath.Join(root, "deploy", "config"),
-		"BELAY_STORE=" + filepath.Join(dir, "store"),
+		"BELAY_STORE=" + at,
 		"BELAY_STATE=" + filepath.Join(dir, "state"),
 		"BELAY_WORKSPACE_ROOTS=" + filepath.Join(root, "examples"),
 		"BELAY_MODEL_BASE_URL=" + modelBaseURL + "/v1",

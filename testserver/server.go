@@ -25,18 +25,20 @@ type Server struct {
 	Address string
 	dir     string
 	port    int
+	args    []string
 }
 
 // answersWithin is how long a dev server may take to answer on a busy machine.
 const answersWithin = 90 * time.Second
 
-// Start starts a dev server with the settings of deploy/dev/server.args whose database is in dir.
-func Start(ctx context.Context, dir string) (*Server, error) {
+// Start starts a dev server with the settings of deploy/dev/server.args whose database is in dir. args are more arguments
+// for "temporal server start-dev", such as --namespace.
+func Start(ctx context.Context, dir string, args ...string) (*Server, error) {
 	port, err := freePort()
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{dir: dir, port: port, Address: fmt.Sprintf("127.0.0.1:%d", port)}
+	s := &Server{dir: dir, port: port, Address: fmt.Sprintf("127.0.0.1:%d", port), args: args}
 	return s, s.Restart(ctx)
 }
 
@@ -53,16 +55,27 @@ func (s *Server) Restart(ctx context.Context) error {
 	args := append([]string{
 		"server", "start-dev", "--headless", "--port", fmt.Sprint(s.port),
 		"--db-filename", filepath.Join(s.dir, "temporal.db"), "--log-level", "error",
-	}, settings...)
+	}, append(settings, s.args...)...)
 	if s.Process, err = startProcess(temporal, args, nil, filepath.Join(s.dir, "server.log")); err != nil {
 		return err
 	}
 	return s.answers(ctx)
 }
 
-// Dial connects to the server.
-func (s *Server) Dial() (client.Client, error) {
-	return client.Dial(client.Options{HostPort: s.Address, Logger: log.NewStructuredLogger(slog.New(slog.DiscardHandler))})
+// Dial connects to the server, for its default namespace.
+func (s *Server) Dial() (client.Client, error) { return s.DialNamespace(client.DefaultNamespace) }
+
+// DialNamespace connects to the server, for one of its namespaces.
+func (s *Server) DialNamespace(name string) (client.Client, error) {
+	return client.Dial(client.Options{
+		HostPort: s.Address, Namespace: name, Logger: log.NewStructuredLogger(slog.New(slog.DiscardHandler)),
+	})
+}
+
+// Environment is what a program needs to find the server and a namespace of it: this process's environment, without what
+// points elsewhere.
+func (s *Server) Environment(namespace string) []string {
+	return append(clean(os.Environ()), "TEMPORAL_ADDRESS="+s.Address, "TEMPORAL_NAMESPACE="+namespace)
 }
 
 // answers waits until the server takes requests for its namespace.

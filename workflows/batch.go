@@ -39,7 +39,7 @@ func (r *run) runBatch() {
 			break
 		}
 		r.Losses++
-		r.note(ctx, agent.EventSandboxLost, map[string]any{"sandbox": r.Sandbox.ID, "reason": reasonOf(err), "checkpoint": r.Tree})
+		r.note(ctx, agent.EventSandboxLost, "sandbox", r.Sandbox.ID, "reason", reasonOf(err), "checkpoint", r.Tree)
 		r.again()
 		if err := r.acquire(ctx); err != nil {
 			r.abandon(err)

@@ -114,7 +114,7 @@ func (r *run) refuse(ctx workflow.Context, verb agent.Verb, by agent.UserID, err
 	if len(r.Refused) > maxRefused {
 		r.Refused = r.Refused[1:]
 	}
-	r.note(ctx, agent.EventControlRefused, map[string]any{"verb": verb, "by": by, "reason": err.Error()})
+	r.note(ctx, agent.EventControlRefused, "verb", verb, "by", by, "reason", err.Error())
 }
 
 // follow does what a control message says, or tells why not. It gives the call that the message is about.
@@ -170,9 +170,7 @@ func (r *run) decideCall(ctx workflow.Context, c agent.Control) (*item, error) {
 }
 
 func (r *run) recordDecision(ctx workflow.Context, i *item, verb agent.Verb, by agent.UserID, comment string) {
-	r.note(ctx, agent.EventApprovalRecorded, map[string]any{
-		"call": i.Call, "digest": i.Digest, "verb": verb, "by": by, "comment": comment,
-	})
+	r.note(ctx, agent.EventApprovalRecorded, "call", i.Call, "digest", i.Digest, "verb", verb, "by", by, "comment", comment)
 }
 
 // pendingCall finds a call that waits for a person, or says why there is nothing to decide.
@@ -212,7 +210,7 @@ func (r *run) answer(ctx workflow.Context, c agent.Control) error {
 		for _, i := range r.Batch.waiting() {
 			if i.Question == c.Question {
 				i.settle(agent.CallOK, c.Text)
-				r.note(ctx, agent.EventApprovalRecorded, map[string]any{"question": c.Question, "call": i.Call, "verb": c.Verb, "by": c.By})
+				r.note(ctx, agent.EventApprovalRecorded, "question", c.Question, "call", i.Call, "verb", c.Verb, "by", c.By)
 				return nil
 			}
 		}
@@ -239,13 +237,13 @@ func (r *run) pauseOrResume(ctx workflow.Context, c agent.Control) error {
 		return agent.Errorf(agent.StateError, "already paused by %s", r.Paused.By)
 	case c.Verb == agent.VerbPause:
 		r.Paused = &pause{By: c.By, Reason: c.Reason, At: workflow.Now(ctx)}
-		r.note(ctx, agent.EventTaskPaused, map[string]any{"by": c.By, "reason": c.Reason})
+		r.note(ctx, agent.EventTaskPaused, "by", c.By, "reason", c.Reason)
 		r.show(agent.StatePaused)
 	case r.Paused == nil:
 		return agent.Errorf(agent.StateError, "the task is not paused")
 	default:
 		r.Paused = nil
-		r.note(ctx, agent.EventTaskResumed, map[string]any{"by": c.By, "reason": c.Reason})
+		r.note(ctx, agent.EventTaskResumed, "by", c.By, "reason", c.Reason)
 		r.show(agent.StateRunning)
 	}
 	return nil
@@ -265,7 +263,7 @@ func (r *run) raise(ctx workflow.Context, c agent.Control) error {
 		r.Limits = before
 		return agent.Errorf(agent.InvalidInput, "limits.%s: not raised enough for the task to go on", r.Parked)
 	}
-	r.note(ctx, agent.EventApprovalRecorded, map[string]any{"limit": r.Parked, "verb": c.Verb, "by": c.By, "limits": c.Limits})
+	r.note(ctx, agent.EventApprovalRecorded, "limit", r.Parked, "verb", c.Verb, "by", c.By, "limits", c.Limits)
 	r.Parked = ""
 	return nil
 }

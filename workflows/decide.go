@@ -52,10 +52,8 @@ func (r *run) request(ctx workflow.Context) {
 		}
 		i.Asked = true
 		p := r.pendingItem(i)
-		r.note(ctx, agent.EventApprovalRequested, map[string]any{
-			"call": i.Call, "question": i.Question, "digest": i.Digest, "tool": i.Tool, "summary": i.Summary, "reason": i.Why,
-			"risk": i.Risk, "reviewers": i.Reviewers, "expires": i.Until,
-		})
+		r.note(ctx, agent.EventApprovalRequested, "call", i.Call, "question", i.Question, "digest", i.Digest, "tool", i.Tool, "summary", i.Summary, "reason", i.Why,
+			"risk", i.Risk, "reviewers", i.Reviewers, "expires", i.Until)
 		r.notify(ctx, p)
 	}
 }

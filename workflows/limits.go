@@ -44,7 +44,7 @@ func (r *run) reached(l agent.LimitName) {
 	ctx, _ := workflow.NewDisconnectedContext(r.work)
 	reason, kind := reasonFor(l)
 	end := &ending{Reason: reason, Limit: l, Type: kind, Text: fmt.Sprintf("the limit %s is reached", l)}
-	r.note(ctx, agent.EventLimitReached, map[string]any{"limit": l, "on_limit": r.Limits.OnLimit})
+	r.note(ctx, agent.EventLimitReached, "limit", l, "on_limit", r.Limits.OnLimit)
 	switch {
 	case l == agent.LimitApproval || r.Limits.OnLimit == agent.OnLimitStop || r.Limits.OnLimit == "":
 		r.end = end

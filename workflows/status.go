@@ -242,14 +242,20 @@ func orAnyone(users []agent.UserID) string {
 	return string(b)
 }
 
-// note keeps a fact that only the workflow knows for the next activity's input.
-func (r *run) note(ctx workflow.Context, t agent.EventType, fields map[string]any) {
-	for k, v := range fields {
-		if empty(v) {
-			delete(fields, k)
+// note keeps a fact that only the workflow knows for the next activity's input. fields are names and values in turn; what
+// is empty is left out.
+func (r *run) note(ctx workflow.Context, t agent.EventType, fields ...any) {
+	n := agent.Note{Type: t, Time: workflow.Now(ctx), Step: r.Step}
+	for i := 0; i < len(fields); i += 2 {
+		if empty(fields[i+1]) {
+			continue
 		}
+		if n.Fields == nil {
+			n.Fields = map[string]any{}
+		}
+		n.Fields[fields[i].(string)] = fields[i+1]
 	}
-	r.Notes = append(r.Notes, agent.Note{Type: t, Time: workflow.Now(ctx), Step: r.Step, Fields: fields})
+	r.Notes = append(r.Notes, n)
 }
 
 func empty(v any) bool {

@@ -84,7 +84,7 @@ func (r *run) begin(ctx workflow.Context) {
 		r.show(agent.StateRunning)
 		return
 	}
-	r.note(ctx, agent.EventTaskStarted, nil)
+	r.note(ctx, agent.EventTaskStarted)
 	if err := r.prepare(); err != nil {
 		r.stop(err)
 		return

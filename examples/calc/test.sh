@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs calc.sh over a table of sums; exits 1 when one is wrong.
 set -uo pipefail
-cd "$(dirname -- "${BASH_SOURCE[0]}")"
+cd "$(dirname -- "${BASH_SOURCE[0]}")" || exit
 
 failed=0
 while read -r a op b want; do

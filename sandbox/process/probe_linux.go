@@ -83,7 +83,7 @@ func (r *Runtime) probe(ctx context.Context, b *box, p sandbox.Profile, report *
 		report.Warnings = append(report.Warnings, "commands run as this host's root without its powers: run the worker as an unprivileged user")
 	}
 	if err != nil {
-		return err
+		return fmt.Errorf("%w: %w", sandbox.ErrUnsupported, err)
 	}
 	canary := filepath.Join(r.dir, "canary-"+rand.Text())
 	if err := os.WriteFile(canary, []byte("canary"), 0o644); err != nil {
