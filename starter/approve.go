@@ -34,17 +34,23 @@ func (d *decider) registerCall(cmd *cobra.Command, c *cli) {
 	cmd.Flags().BoolVar(&d.yes, "yes", false, "do not ask; needs --digest")
 }
 
-func (d *decider) check() error {
+// who checks the name that the answer is given in.
+func (d *decider) who() error {
 	if d.by == "" {
 		return usagef("--by: missing, and USER is not set; expected who says it")
 	}
 	if !agent.ValidName(d.by) {
 		return usagef("--by: %q; expected who says it: %s", d.by, agent.NameForm)
 	}
+	return nil
+}
+
+// check is who, for an answer about a call: it must be about something that was looked at.
+func (d *decider) check() error {
 	if d.yes && d.digest == "" {
 		return usagef("--yes: needs --digest, so that nothing is decided that nobody looked at")
 	}
-	return nil
+	return d.who()
 }
 
 func (c *cli) approveVerb() *cobra.Command {

@@ -26,8 +26,7 @@ func (c *cli) decideVerb() *cobra.Command {
 		Args:              takes("<id>", "<decision>"),
 		ValidArgsFunction: c.completeDecision,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			d.digest = "none" // a ledger has none: its id says it all
-			if err := d.check(); err != nil {
+			if err := d.who(); err != nil {
 				return err
 			}
 			return c.decide(cmd.Context(), args[0], d.yes, agent.LedgerDecide{

@@ -11,7 +11,7 @@ import (
 
 // control sends what a verb without a call says.
 func (c *cli) control(ctx context.Context, d *decider, verb agent.Verb, id string, body map[string]any) error {
-	if err := d.check(); err != nil {
+	if err := d.who(); err != nil {
 		return err
 	}
 	body["by"] = d.by
