@@ -56,7 +56,9 @@ func (r *report) add(rows ...row) { r.rows = append(r.rows, rows...) }
 func (r *report) say(format string, args ...any) { fmt.Fprintf(r.log, "  "+format+"\n", args...) }
 
 // note is printed below the table.
-func (r *report) note(format string, args ...any) { r.notes = append(r.notes, fmt.Sprintf(format, args...)) }
+func (r *report) note(format string, args ...any) {
+	r.notes = append(r.notes, fmt.Sprintf(format, args...))
+}
 
 func (r *report) print(w io.Writer) error {
 	var b strings.Builder

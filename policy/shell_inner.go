@@ -13,7 +13,9 @@ func (w *walker) redirect(r *syntax.Redirect, in input, f *frame) input {
 	w.inner(r.Word, f)
 	switch r.Op {
 	case syntax.Hdoc, syntax.DashHdoc:
-		w.inner(r.Hdoc, f)
+		if r.Hdoc != nil { // not empty
+			w.inner(r.Hdoc, f)
+		}
 		return w.text(r.Hdoc, f, r.Word)
 	case syntax.WordHdoc:
 		return w.text(r.Word, f, nil)
