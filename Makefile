@@ -11,6 +11,7 @@ go_tool := go tool -modfile=deploy/lint/go.mod
 
 packages ?= ./...
 fuzztime ?= 10s
+flags ?=
 
 .PHONY: help
 help: ## lists the targets
@@ -66,12 +67,12 @@ record: setup build ## records the histories that are missing; never rewrites on
 	go test -count=1 -timeout 14m -run '^TestRecord$$' ./workflows -record
 
 .PHONY: bench
-bench: setup build ## what Belay costs, beside a bare Temporal workflow
-	go test -count=1 -timeout 60m -run '^$$' -bench . $(packages)
+bench: setup build ## what Belay costs, beside a bare Temporal workflow; flags='--only growth' for a part
+	go run ./bench $(flags)
 
 .PHONY: fuzz
 fuzz: ## every fuzz target for a short time; fuzztime=1m for longer
-	@grep -rHo --include='*_test.go' '^func Fuzz[A-Za-z0-9_]*' . | while IFS=: read -r file func; do \
+	@grep -rHo --include='*_test.go' --exclude-dir='.?*' '^func Fuzz[A-Za-z0-9_]*' . | while IFS=: read -r file func; do \
 		go test -run '^$$' -fuzz "^$${func#func }$$" -fuzztime $(fuzztime) "$${file%/*}"; done
 
 .PHONY: clean

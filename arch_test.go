@@ -41,13 +41,18 @@ var arrows = map[string][]string{
 	"workflows":  {"activities", "agent", "model", "policy"},
 	"events":     {"activities", "agent", "store", "workflows"},
 
-	"starter": {"activities", "agent", "config", "events", "policy", "store", "tool", "workflows"},
+	"starter": {
+		"activities", "agent", "config", "events", "model", "policy", "sandbox", "store", "tool", "workflows",
+	},
 	"worker": {
 		"activities", "agent", "config", "events", "model", "model/openai", "model/scripted", "policy", "sandbox", "sandbox/process",
 		"store", "tool", "workflows",
 	},
 
 	"testserver": {},
+	"bench": {
+		"activities", "agent", "config", "events", "model", "sandbox", "sandbox/sandboxtest", "store", "testserver", "workflows",
+	},
 }
 
 // pure are the standard packages that agent, policy and workflows may import: nothing that reads a clock, a file or the

@@ -2,10 +2,11 @@ package activities
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/url"
+	"strings"
 
 	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
@@ -16,7 +17,7 @@ import (
 
 // LedgerRecord is the store's name for the ledger of one run.
 func LedgerRecord(workflowID string, run agent.RunID) string {
-	return fmt.Sprintf("ledgers/%s/%s", url.PathEscape(workflowID), run)
+	return LedgersOf(workflowID) + string(run)
 }
 
 // LedgersOf is the prefix of the ledgers of all runs of a workflow id.

@@ -10,6 +10,15 @@ func TestTasks(t *testing.T) {
 		name string
 		test func(*testing.T, *world)
 	}{
+		{"ReadsRunAtOnce", testReadsRunAtOnce},
+		{"WritesTakeTurns", testWritesTakeTurns},
+		{"RefusedSignals", testRefusedSignals},
+		{"RefusedUpdates", testRefusedUpdates},
+		{"Limits", testLimits},
+		{"TaskTimeout", testTaskTimeout},
+		{"Cancel", testCancel},
+		{"CancelModelCall", testCancelModelCall},
+		{"Raise", testRaise},
 		{"LostSandbox", testLostSandbox},
 	} {
 		t.Run(c.name, func(t *testing.T) {

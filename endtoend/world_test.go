@@ -92,7 +92,7 @@ func newWorld(t *testing.T, s *testserver.Server, namespace string, env ...strin
 func (w *world) end(t *testing.T) {
 	w.worker.Kill()
 	if t.Failed() {
-		t.Logf("the worker's log:\n%s", tail(w.worker.Log(), 60))
+		t.Logf("the worker's log, without traces:\n%s", tail(w.worker.Log(), 60))
 	}
 	boxes, err := w.boxes()
 	if err != nil {
@@ -121,9 +121,15 @@ func (w *world) workspace(sandboxID, file string) string {
 	return filepath.Join(w.sandboxes(), "sandboxes", sandboxID, wire.WorkspaceDir, file)
 }
 
-func tail(s string, lines int) string {
-	all := strings.Split(strings.TrimRight(s, "\n"), "\n")
-	return strings.Join(all[max(0, len(all)-lines):], "\n")
+// tail gives the last lines of a log that begin with a time.
+func tail(log string, lines int) string {
+	var all []string
+	for line := range strings.Lines(log) {
+		if strings.HasPrefix(line, "20") {
+			all = append(all, line)
+		}
+	}
+	return strings.Join(all[max(0, len(all)-lines):], "")
 }
 
 // requests tells what the model was asked by the task with that goal.

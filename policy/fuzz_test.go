@@ -60,8 +60,8 @@ func TestWrappingAHighCommandStaysHigh(t *testing.T) {
 // checkWrapping checks that what is high by itself is high inside of anything.
 func checkWrapping(t *testing.T, script string) {
 	t.Helper()
-	if plain := Analyze(script); plain.Risk != agent.RiskHigh || !plain.Parsed {
-		return
+	if plain := Analyze(script); plain.Risk != agent.RiskHigh || !plain.Parsed || strings.HasSuffix(script, `\`) {
+		return // low, or open at its end, so that what follows belongs to it
 	}
 	for name, wrapped := range wrappers(script) {
 		if got := Analyze(wrapped); got.Risk != agent.RiskHigh {
@@ -77,7 +77,7 @@ func FuzzAnalyze(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, script string) {
-		got := Analyze(script)
+		got := analyze(script) // which does not hide a panic
 		if !got.Parsed && got.Risk != agent.RiskHigh {
 			t.Errorf("%q was not parsed and is %s", script, got.Risk)
 		}

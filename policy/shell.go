@@ -73,8 +73,19 @@ func (f Finding) String() string {
 }
 
 // Analyze reduces a script to facts. It assumes that the script starts in the workspace. It never fails: a script that can't
-// be understood is of high risk.
-func Analyze(script string) Shell {
+// be understood is of high risk, and one that brings the parser or the analysis to a panic counts as such.
+func Analyze(script string) (found Shell) {
+	defer func() {
+		if broken := recover(); broken != nil {
+			w := &walker{}
+			w.opaque(syntax.NewPos(0, 1, 1), "the analysis broke off")
+			found = w.result()
+		}
+	}()
+	return analyze(script)
+}
+
+func analyze(script string) Shell {
 	w := &walker{}
 	w.script(script, &frame{dirs: []string{workspace}})
 	return w.result()

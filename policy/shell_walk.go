@@ -98,8 +98,8 @@ func (w *walker) command(cmd syntax.Command, f *frame, in input, certain bool) {
 		w.binary(bin, f, in, certain)
 		return
 	}
-	if fn, ok := cmd.(*syntax.FuncDecl); ok && certain && fn.Name != nil {
-		w.scope.functions[fn.Name.Value] = true
+	if fn, ok := cmd.(*syntax.FuncDecl); ok && certain {
+		w.scope.functions[functionName(fn)] = true
 	}
 	if in.kind != inputNone { // which of the commands inside reads it is not followed
 		in = input{kind: inputUnknown}
@@ -134,7 +134,7 @@ func (w *walker) compound(cmd syntax.Command, f *frame) {
 			w.branch(item.Stmts, f)
 		}
 	case *syntax.FuncDecl:
-		w.bodies = append(w.bodies, c.Name.Value)
+		w.bodies = append(w.bodies, functionName(c))
 		w.branch([]*syntax.Stmt{c.Body}, &frame{dirs: f.dirs, stdin: input{kind: inputUnknown}})
 		w.bodies = w.bodies[:len(w.bodies)-1]
 	case *syntax.DeclClause:
@@ -151,6 +151,14 @@ func (w *walker) compound(cmd syntax.Command, f *frame) {
 	default:
 		w.opaque(cmd.Pos(), "a construct that is not analysed")
 	}
+}
+
+// functionName is empty for a function without a name, which only other dialects know.
+func functionName(fn *syntax.FuncDecl) string {
+	if fn.Name == nil {
+		return ""
+	}
+	return fn.Name.Value
 }
 
 // repeated walks through a loop, and once more where a round leaves the shell in another folder.

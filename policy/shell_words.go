@@ -35,6 +35,7 @@ func (w *word) add(text string) {
 
 // cut gives the word from its i-th byte on.
 func (w word) cut(i int) word {
+	i = min(i, len(w.text))
 	w.text = w.text[i:]
 	w.lead = w.lead[min(i, len(w.lead)):]
 	return w

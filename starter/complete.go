@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -72,7 +73,8 @@ func taskIDs(ctx context.Context, s *session, _ []string) (ids []string) {
 	for _, r := range rows {
 		ids = append(ids, r.WorkflowID)
 	}
-	return ids
+	slices.Sort(ids)
+	return slices.Compact(ids)
 }
 
 // pendingIDs are the ids of what waits in the task that was named.

@@ -80,7 +80,7 @@ func eventText(e agent.Event) string {
 		add("· %s", f[k])
 	}
 	for _, k := range []string{"risk", "by", "decided_by", "reviewers", "limit", "exit", "duration", "attempt", "calls", "tree", "sandbox"} {
-		if s := line(text(f[k]), 60); s != "" {
+		if s := line(text(f[k]), 60); s != "" && !(k == "sandbox" && f["call"] != nil) {
 			words = append(words, k+"="+short(k, s))
 		}
 	}

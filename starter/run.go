@@ -69,8 +69,28 @@ func (c *cli) follow(ctx context.Context, s *session, found events.Found) (end a
 		if ends(e) {
 			end = e
 		}
+		if verb := answering(found.WorkflowID, e); verb != "" && !c.asJSON {
+			c.say("          answer with: %s", verb)
+		}
 	}
 	return end, nil
+}
+
+// answering is the verb that answers, where an event says that the task waits for a person.
+func answering(id string, e agent.Event) string {
+	w := waiting{WorkflowID: id}
+	w.Call, w.Question, w.Limit = agent.CallID(text(e.Fields["call"])), agent.QuestionID(text(e.Fields["question"])), agent.LimitName(text(e.Fields["limit"]))
+	switch {
+	case e.Type == agent.EventApprovalRequested && w.Question != "":
+		w.Kind = "question"
+	case e.Type == agent.EventApprovalRequested:
+		w.Kind = "approval"
+	case e.Type == agent.EventLimitReached && text(e.Fields["on_limit"]) == string(agent.OnLimitAsk):
+		w.Kind = "limit"
+	default:
+		return ""
+	}
+	return w.answer()
 }
 
 // ends says whether an event is the end of a task.

@@ -113,7 +113,14 @@ func (c *cli) cancelVerb() *cobra.Command {
 				return err
 			}
 			defer s.close()
-			if err := s.CancelWorkflow(cmd.Context(), args[0], ""); err != nil {
+			found, err := s.tasks.Find(cmd.Context(), args[0], "")
+			if err != nil {
+				return err
+			}
+			if !found.Open {
+				return refusedf("task %q has ended", args[0])
+			}
+			if err := s.CancelWorkflow(cmd.Context(), args[0], found.RunID); err != nil {
 				return answerOf(args[0], err)
 			}
 			if c.asJSON {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -42,11 +43,10 @@ func (c *cli) startVerb() *cobra.Command {
 			if c.asJSON {
 				return c.object(started)
 			}
-			c.say("Started %s\n\n%s", started.WorkflowID, pairs{
+			c.say("Started %s\n\n%s\n\nThe same by hand:\n%s", started.WorkflowID, pairs{
 				{"watch it", "belay watch " + shellQuoted(started.WorkflowID)},
 				{"Web UI", started.UI},
-				{"the same by hand", started.Command},
-			})
+			}, started.Command)
 			return nil
 		},
 	}
@@ -78,8 +78,12 @@ func (c *cli) start(ctx context.Context, s *session, id string, raw []byte, task
 	if err != nil {
 		return startedTask{}, fmt.Errorf("start %s: %w", id, err)
 	}
+	var input bytes.Buffer
+	if err := json.Compact(&input, raw); err != nil {
+		return startedTask{}, fmt.Errorf("input of %s: %w", id, err)
+	}
 	command := fmt.Sprintf("temporal workflow start --type %s --task-queue %s --workflow-id %s --input %s",
-		workflows.TypeAgentTask, shellQuoted(c.set.TaskQueue), shellQuoted(id), shellQuoted(string(raw)))
+		workflows.TypeAgentTask, shellQuoted(c.set.TaskQueue), shellQuoted(id), shellQuoted(input.String()))
 	return startedTask{WorkflowID: id, RunID: run.GetRunID(), Command: command, UI: c.link(id)}, nil
 }
 

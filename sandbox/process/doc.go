@@ -9,4 +9,8 @@
 // in memory, each of Profile.TmpMiB; /workspace. It has no network, no capabilities, no environment but PATH, HOME, LANG,
 // TERM and what profile and command say, and a seccomp filter. It runs as the worker's user or, where that is root, as
 // Config.UID, and sees itself as user 1000.
+//
+// Supervisors and what they run must outlive a worker that is restarted: a systemd unit for the worker needs
+// KillMode=process, and, for limits without root, Delegate=yes with DelegateSubgroup=worker. A container needs
+// --security-opt seccomp=unconfined and systempaths=unconfined, or a profile that allows user namespaces and mounts.
 package process

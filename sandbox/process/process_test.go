@@ -48,11 +48,12 @@ func TestMain(m *testing.M) {
 	if err == nil {
 		err = build(dir)
 	}
+	code := 1
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
+	} else {
+		code = m.Run()
 	}
-	code := m.Run()
 	os.RemoveAll(dir)
 	os.Exit(code)
 }

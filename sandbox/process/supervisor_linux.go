@@ -34,7 +34,9 @@ func (b *box) wake(ctx context.Context) error {
 	if b.alive() { // another worker was faster
 		return nil
 	}
-	_, err = b.start(ctx)
+	if _, err = b.start(ctx); err != nil && b.alive() { // of a worker that died while it held the lock
+		return nil
+	}
 	return err
 }
 

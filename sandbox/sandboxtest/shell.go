@@ -78,9 +78,12 @@ func (b *fakeBox) interpret(ctx context.Context, c sandbox.Command) (sandbox.Res
 	if !c.ReadOnly {
 		left := session{dir: runner.Dir, env: map[string]string{}}
 		maps.Copy(left.env, from.env)
+		maps.Copy(left.env, c.Env)
 		for name, v := range runner.Vars {
 			if v.Exported {
 				left.env[name] = v.String()
+			} else {
+				delete(left.env, name)
 			}
 		}
 		b.mu.Lock()

@@ -51,6 +51,11 @@ func testSession(t *testing.T, r sandbox.Runtime) {
 	want(t, in("other", `pwd; echo "$A"`), sandbox.Result{Output: []byte("/workspace\n\n"), Dir: "/workspace"})
 	want(t, in("", `pwd; echo "$A"`), sandbox.Result{Output: []byte("/workspace\n\n")})
 	want(t, in("s", `export A=5; false`), sandbox.Result{Exit: 1, Dir: "/workspace/d"})
+	env := sandbox.Command{Script: `echo "$A-$C"`, Session: "s", Env: map[string]string{"A": "6 ' \"", "C": "7"}, Timeout: time.Minute}
+	want(t, run(t, s, "env", env), sandbox.Result{Output: []byte("6 ' \"-7\n"), Dir: "/workspace/d"})
+	want(t, in("s", `echo "$A-$C"; unset C; export A=5`), sandbox.Result{Output: []byte("6 ' \"-7\n"), Dir: "/workspace/d"})
+	want(t, in("s", `echo "$A-${C-none}"; trap 'echo own trap' EXIT; export D=8`), sandbox.Result{Output: []byte("5-none\nown trap\n"), Dir: "/workspace/d"})
+	want(t, in("s", `echo "$D"; set -e; false; echo not reached`), sandbox.Result{Exit: 1, Output: []byte("8\n"), Dir: "/workspace/d"})
 	got := run(t, s, "dir", sandbox.Command{Script: `pwd; echo "$A"`, Session: "s", Dir: "/workspace", Timeout: time.Minute})
 	want(t, got, sandbox.Result{Output: []byte("/workspace\n5\n"), Dir: "/workspace"})
 }

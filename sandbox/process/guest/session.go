@@ -23,7 +23,9 @@ import (
 // maxSession bounds the state of a session, in bytes.
 const maxSession = 256 << 10
 
-// sessionShell is what bash runs for a script in a session, as "bash -c sessionShell bash <script> <dir> <variable>...".
+// sessionShell is what bash runs for a script in a session, as "bash -c sessionShell bash <script> <dir> <name>...". The
+// names are those of the command's own variables, which go before the session's; their values are in the environment,
+// where no other user of the host can read them.
 // The state is a script that the previous shell of the session wrote: it was written by whatever ran in the sandbox, so
 // nothing but a shell in the sandbox ever runs it. The trap is for a script that exits; one that sets a trap of its own or
 // just ends is covered by the call at the end. The last line tells a whole state from a cut one.
@@ -40,12 +42,14 @@ const sessionShell = `__belay_save() {
   fi
   return "$status"
 }
+__belay_script=$1 __belay_dir=$2 __belay_env=()
+shift 2
+while [ $# -gt 0 ]; do __belay_env+=("$1=${!1}"); shift; done
 . /dev/fd/100 2>/dev/null
 exec 100<&-
-__belay_script=$1
-if [ -n "$2" ]; then cd -- "$2"; fi
-shift 2
-while [ $# -gt 0 ]; do export -- "$1"; shift; done
+if [ ${#__belay_env[@]} -gt 0 ]; then export -- "${__belay_env[@]}"; fi
+if [ -n "$__belay_dir" ]; then cd -- "$__belay_dir"; fi
+unset __belay_env __belay_dir
 trap __belay_save EXIT
 eval "$__belay_script"
 __belay_save`
@@ -60,10 +64,6 @@ func environment(profile, command map[string]string) []string {
 	}
 	maps.Copy(env, profile)
 	maps.Copy(env, command)
-	return pairs(env)
-}
-
-func pairs(env map[string]string) []string {
 	var ps []string
 	for _, k := range slices.Sorted(maps.Keys(env)) {
 		ps = append(ps, k+"="+env[k])
@@ -79,7 +79,7 @@ func becomes(c sandbox.Command, profile map[string]string) spec {
 	}
 	switch {
 	case c.Session != "":
-		s.Argv = append([]string{"bash", "--noprofile", "--norc", "-c", sessionShell, "bash", c.Script, c.Dir}, pairs(c.Env)...)
+		s.Argv = append([]string{"bash", "--noprofile", "--norc", "-c", sessionShell, "bash", c.Script, c.Dir}, slices.Sorted(maps.Keys(c.Env))...)
 	case c.Script != "":
 		s.Argv = []string{"bash", "--noprofile", "--norc", "-c", c.Script}
 	}
