@@ -21,8 +21,24 @@ func LedgerRecord(workflowID string, run agent.RunID) string {
 }
 
 // LedgersOf is the prefix of the ledgers of all runs of a workflow id.
-func LedgersOf(workflowID string) string {
-	return fmt.Sprintf("ledgers/%s/", url.PathEscape(workflowID))
+func LedgersOf(workflowID string) string { return "ledgers/" + recordable(workflowID) + "/" }
+
+// recordable writes a workflow id, which may hold anything, in the letters that a record's name may have. Two ids never
+// come out alike: what is not a plain letter is written as its bytes, and what gets too long as its hash.
+func recordable(id string) string {
+	const plain, longest = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-", 150
+	var b strings.Builder
+	for i := range len(id) {
+		if strings.IndexByte(plain, id[i]) >= 0 {
+			b.WriteByte(id[i])
+		} else {
+			fmt.Fprintf(&b, "=%02x", id[i])
+		}
+	}
+	if b.Len() > longest {
+		return fmt.Sprintf("=sha256=%x", sha256.Sum256([]byte(id)))
+	}
+	return b.String()
 }
 
 // WriteLedgerInput holds the ledger as it now stands.

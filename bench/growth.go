@@ -127,11 +127,11 @@ func growth(ctx context.Context, r *rig, o options, rep *report) error {
 		rep.note("Each further step: %.0f B of history, %.2f events, %.0f B of store.", float64(long.history.bytes-short.history.bytes)/extra,
 			float64(long.history.events-short.history.events)/extra, float64(long.store-short.store)/extra)
 	}
-	table, err := r.breakdown(ctx, short.id, short.steps)
+	b, err := r.breakdown(ctx, long.id, long.steps)
 	if err != nil {
 		return err
 	}
-	rep.note("Where the bytes of the %d-step task's history are:\n\n%s", short.steps, table)
+	rep.note("What the history's bytes are:\n\n%s", b.table())
 	return nil
 }
 

@@ -14,7 +14,6 @@ import (
 	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/history/v1"
 	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
 // size is what the server counts of a workflow's history, over all its continue-as-new runs.
@@ -52,76 +51,69 @@ func (r *rig) nextRun(ctx context.Context, id, runID string) (string, error) {
 	return next, nil
 }
 
-// parts are the bytes of a history by what they are.
-type parts map[string]int
+// breakdown counts the bytes of one run's history by the types of its events, and of the payloads in them by what they
+// are, so that one sees what to make smaller.
+type breakdown struct {
+	steps    int
+	events   map[string]int // how many
+	bytes    map[string]int
+	payloads map[string]int
+	kinds    map[int64]string // of activities, by the id of the event that scheduled them
+}
 
-// breakdown says of what a history consists, so that one sees what to make smaller.
-func (r *rig) breakdown(ctx context.Context, id string, steps int) (string, error) {
-	byType, byPart, count := parts{}, parts{}, parts{}
+func (r *rig) breakdown(ctx context.Context, id string, steps int) (*breakdown, error) {
+	b := &breakdown{steps: steps, events: map[string]int{}, bytes: map[string]int{}, payloads: map[string]int{}, kinds: map[int64]string{}}
 	iter := r.client.GetWorkflowHistory(ctx, id, "", false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	for iter.HasNext() {
 		e, err := iter.Next()
 		if err != nil {
-			return "", err
+			return nil, err
 		}
 		name := strings.TrimPrefix(e.GetEventType().String(), "EVENT_TYPE_")
-		n := proto.Size(e)
-		byType[name] += n
-		count[name]++
-		byPart.take(e, n)
+		b.events[name]++
+		b.bytes[name] += proto.Size(e)
+		b.take(e)
 	}
-	var b strings.Builder
-	b.WriteString("| history bytes a step | bytes | events |\n|---|---|---|\n")
-	for _, m := range []parts{byType, byPart} {
-		for _, k := range slices.SortedFunc(maps.Keys(m), func(a, b string) int { return cmp.Compare(m[b], m[a]) }) {
-			fmt.Fprintf(&b, "| %s | %.0f | %.2f |\n", k, float64(m[k])/float64(steps), float64(count[k])/float64(steps))
-		}
-	}
-	return b.String(), nil
+	return b, nil
 }
 
-// take counts one event's parts: the data of payloads, what stands around them, summaries, event groups, and the rest.
-func (p parts) take(e *history.HistoryEvent, n int) {
-	meta := proto.Size(e.GetUserMetadata())
-	groups := 0
-	for _, g := range e.GetEventGroupMarkers() {
-		groups += proto.Size(g)
+// take counts the payloads of one event.
+func (b *breakdown) take(e *history.HistoryEvent) {
+	b.add("summaries", e.GetUserMetadata().GetSummary())
+	if s := e.GetActivityTaskScheduledEventAttributes(); s != nil {
+		b.kinds[e.GetEventId()] = s.GetActivityType().GetName()
+		b.add("input of "+s.GetActivityType().GetName(), s.GetInput().GetPayloads()...)
 	}
-	data, around := payloads(e.ProtoReflect())
-	data -= len(e.GetUserMetadata().GetSummary().GetData())
-	p["(of it) payload data"] += data
-	p["(of it) encodings beside payloads"] += around
-	p["(of it) summaries"] += meta
-	p["(of it) event groups"] += groups
-	p["(of it) everything else"] += n - data - around - meta - groups
+	if c := e.GetActivityTaskCompletedEventAttributes(); c != nil {
+		b.add("result of "+b.kinds[c.GetScheduledEventId()], c.GetResult().GetPayloads()...)
+	}
+	if m := e.GetMarkerRecordedEventAttributes(); m != nil {
+		for k, v := range m.GetDetails() {
+			b.add(k+" of marker "+m.GetMarkerName(), v.GetPayloads()...)
+		}
+	}
 }
 
-// payloads gives the bytes of data, and of encoding names, of all payloads in a message but for its summary.
-func payloads(m protoreflect.Message) (data, around int) {
-	if x, ok := m.Interface().(*common.Payload); ok {
-		for k, v := range x.GetMetadata() {
-			around += len(k) + len(v)
-		}
-		return len(x.GetData()), around
+func (b *breakdown) add(what string, payloads ...*common.Payload) {
+	for _, p := range payloads {
+		b.payloads[what] += proto.Size(p)
 	}
-	m.Range(func(f protoreflect.FieldDescriptor, v protoreflect.Value) bool {
-		add := func(v protoreflect.Message) {
-			d, a := payloads(v)
-			data, around = data+d, around+a
-		}
-		switch {
-		case f.IsMap() && f.MapValue().Kind() == protoreflect.MessageKind:
-			v.Map().Range(func(_ protoreflect.MapKey, v protoreflect.Value) bool { add(v.Message()); return true })
-		case f.IsList() && f.Kind() == protoreflect.MessageKind:
-			for i := range v.List().Len() {
-				add(v.List().Get(i).Message())
+}
+
+// table gives the bytes a step of what is above a byte.
+func (b *breakdown) table() string {
+	var t strings.Builder
+	fmt.Fprintf(&t, "| a step of %d | bytes | events |\n|---|---|---|\n", b.steps)
+	rows := func(prefix string, m map[string]int) {
+		for _, k := range slices.SortedFunc(maps.Keys(m), func(x, y string) int { return cmp.Or(cmp.Compare(m[y], m[x]), cmp.Compare(x, y)) }) {
+			if m[k] >= b.steps {
+				fmt.Fprintf(&t, "| %s%s | %.0f | %.2f |\n", prefix, k, float64(m[k])/float64(b.steps), float64(b.events[k])/float64(b.steps))
 			}
-		case !f.IsMap() && !f.IsList() && f.Kind() == protoreflect.MessageKind:
-			add(v.Message())
 		}
-		return true
-	})
-	return data, around
+	}
+	rows("", b.bytes)
+	rows("of it, payloads: ", b.payloads)
+	return t.String()
 }
 
 // folderBytes is how much the files below a folder hold.

@@ -130,7 +130,7 @@ func testRaise(t *testing.T, w *world) {
 		`"max_stesp":4`:      `max_stesp: unknown field; did you mean "max_steps"?`,
 		`"max_cost_usd":50`:  "limits.max_steps: not raised enough",
 	} {
-		if got := raise(limits); got.err == nil || !strings.Contains(got.stderr, want) {
+		if got := raise(limits); got.err == nil || !strings.Contains(got.reason(), want) {
 			t.Errorf("raise %s: %v, %s; want it refused with %q", limits, got.err, got.stderr, want)
 		}
 	}

@@ -321,5 +321,8 @@ func (s said) must(t *testing.T) string {
 	return s.stdout
 }
 
+// reason is what a command wrote about its failure, without the quoting of its log.
+func (s said) reason() string { return strings.ReplaceAll(s.stderr, `\"`, `"`) }
+
 // contextOf is a context for what is done after a test, whose own is over.
 func contextOf(t *testing.T) context.Context { return context.WithoutCancel(t.Context()) }
