@@ -42,7 +42,7 @@ func times(all []agent.Event) (ts []time.Time) {
 // testWritesTakeTurns shows that two plain commands, and edits of one file, never run at once.
 func testWritesTakeTurns(t *testing.T, w *world) {
 	p := w.patch(t, w.start(t, "write twice").wait(t).Ledger)
-	for _, want := range []string{"+begin\n+end\n+begin\n+end\n", "b/sum.txt\n@@ -0,0 +1 @@\n+3\n"} {
+	for _, want := range []string{"+begin\n+end\n+begin\n+end\n", "b/sum.txt\n@@ -0,0 +1,1 @@\n+3\n"} {
 		if !strings.Contains(p, want) {
 			t.Errorf("%q is missing in\n%s", want, p)
 		}

@@ -1,0 +1,269 @@
+package endtoend_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+
+	"belay/agent"
+	"belay/workflows"
+)
+
+// TestHistories shows what becomes of tasks when their histories are continued, deleted, or begun anew. Its server asks for
+// continue-as-new every few steps.
+func TestHistories(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, newServer(t, "--dynamic-config-value", "limit.historyCount.suggestContinueAsNew=60"), "default")
+	for _, c := range []struct {
+		name string
+		test func(*testing.T, *world)
+	}{
+		{"Sealed", testSealed},
+		{"Continued", testContinued},
+		{"SecondTask", testSecondTask},
+		{"Reset", testReset},
+		{"ResetInTheMiddle", testResetInTheMiddle},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			c.test(t, w)
+		})
+	}
+}
+
+// testSealed deletes every history of a task, after which its events, its patch and its ledger are what they were.
+func testSealed(t *testing.T, w *world) {
+	k := w.start(t, "many steps", `"acceptance":{"reviewers":["demo"]}`)
+	e := k.wait(t)
+	if e.Usage.Steps != 13 || e.ProposedOutcome != "12 steps are done." {
+		t.Fatalf("ended after %d steps: %s %s", e.Usage.Steps, e.ProposedOutcome, e.Error)
+	}
+	ledger := k.stored(t, e.RunID)
+	all := k.events(t, "")
+	runs := runsOf(all)
+	if len(runs) < 3 {
+		t.Fatalf("the task had %d histories, want at least 3", len(runs))
+	}
+	k.boughtOnce(t)
+	views := [][]string{{"events", k.id, "--json"}, {"show", k.id, "--json"}, {"diff", k.id}, {"export", k.id}}
+	var before []string
+	for _, v := range views {
+		before = append(before, w.belay(t, v...).must(t))
+	}
+
+	for _, run := range runs {
+		forget(t, task{world: w, id: k.id}, run)
+	}
+	forget(t, task{world: w, id: agent.LedgerWorkflowID(k.id, e.RunID)}, "")
+
+	if diff := cmp.Diff(all, k.events(t, "")); diff != "" {
+		t.Errorf("events (-before +after the histories were deleted):\n%s", diff)
+	}
+	if diff := cmp.Diff(ledger, k.stored(t, e.RunID)); diff != "" {
+		t.Errorf("ledger (-before +after):\n%s", diff)
+	}
+	for i, v := range views {
+		if diff := cmp.Diff(before[i], w.belay(t, v...).must(t)); diff != "" {
+			t.Errorf("belay %s (-before +after):\n%s", strings.Join(v, " "), diff)
+		}
+	}
+	applies(t, before[2], map[string]string{"log.txt": "1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n11\n12\n"})
+}
+
+// runsOf gives the runs that events tell of, in order.
+func runsOf(all []agent.Event) (runs []string) {
+	for _, e := range all {
+		if !slices.Contains(runs, e.RunID) {
+			runs = append(runs, e.RunID)
+		}
+	}
+	return runs
+}
+
+// forget deletes a closed run, or terminates and deletes an open one, as the end of the namespace's retention would.
+func forget(t *testing.T, k task, run string) {
+	t.Helper()
+	args := []string{"workflow", "delete", "--workflow-id", k.id}
+	if run != "" {
+		args = append(args, "--run-id", run)
+	}
+	k.temporal(t, args...).must(t)
+	eventually(t, "the end of the history "+k.id+" "+run, func() error {
+		_, err := k.client.DescribeWorkflowExecution(t.Context(), k.id, run)
+		if _, gone := errors.AsType[*serviceerror.NotFound](err); gone {
+			return nil
+		}
+		return fmt.Errorf("it is there: %v", err)
+	})
+}
+
+// applies gives a patch to git, in an empty folder, and looks at what comes of it.
+func applies(t *testing.T, patch string, want map[string]string) {
+	t.Helper()
+	dir := t.TempDir()
+	for _, args := range [][]string{{"init", "--quiet"}, {"apply", "--check", "-"}, {"apply", "-"}} {
+		cmd := exec.Command("git", args...)
+		cmd.Dir, cmd.Stdin = dir, strings.NewReader(patch)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("git %v: %v\n%s%s", args, err, out, patch)
+		}
+	}
+	for name, content := range want {
+		if b, err := os.ReadFile(filepath.Join(dir, name)); err != nil || string(b) != content {
+			t.Errorf("%s = %q, %v; want %q", name, b, err, content)
+		}
+	}
+}
+
+// testContinued fills the history of a task that waits for an approval, so that it is continued as a new one: the approval
+// waits on, and no message that was sent meanwhile is lost, repeated or overtaken.
+func testContinued(t *testing.T, w *world) {
+	k := w.start(t, "wait and listen")
+	first := k.pending(t, 1)[0]
+	const messages = 60
+	for i := range messages {
+		k.signal(t, agent.VerbMessage, `{"by":"ana","text":"message %d."}`, i)
+	}
+	eventually(t, "a new history", func() error {
+		if k.described(t, "").GetExecution().GetRunId() == k.run {
+			return errors.New("it is still the first one")
+		}
+		return nil
+	})
+	again := k.pending(t, 1)[0]
+	if diff := cmp.Diff(first, again); diff != "" {
+		t.Errorf("what is pending changed with the history (-before +after):\n%s", diff)
+	}
+	if s := k.state(t); s.State != agent.StateWaiting || string(s.RunID) != k.run {
+		t.Errorf("state = %+v", s)
+	}
+	// The digest that was shown before the switch is good after it.
+	k.signal(t, agent.VerbApprove, `{"call":%q,"digest":%q,"by":"ana"}`, first.Call, first.Digest)
+	e := k.wait(t)
+	if e.TerminationReason != agent.ReasonFinalAnswer {
+		t.Fatalf("ended with %s: %s", e.TerminationReason, e.Error)
+	}
+	var heard []string
+	c, err := w.tenant().Conversation(t.Context(), head(e.Ledger))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, turn := range c.Turns {
+		for _, m := range turn.Messages {
+			if m.Role == agent.RoleUser {
+				heard = append(heard, m.Text)
+			}
+		}
+	}
+	want := []string{k.goal}
+	for i := range messages {
+		want = append(want, fmt.Sprintf("ana says: message %d.", i))
+	}
+	if diff := cmp.Diff(want, heard); diff != "" {
+		t.Errorf("what the model heard (-want +got):\n%s", diff)
+	}
+	k.boughtOnce(t)
+}
+
+func head(l agent.Ledger) agent.Digest {
+	for _, e := range l.EvidenceRefs {
+		if e.Kind == "conversation" {
+			return e.Digest
+		}
+	}
+	return ""
+}
+
+// testSecondTask starts a second task with the same id: it does everything itself, and has a ledger of its own.
+func testSecondTask(t *testing.T, w *world) {
+	one := w.start(t, "run again in a second task")
+	first := one.wait(t)
+	kept := one.stored(t, first.RunID)
+	two := w.start(t, "run again in a second task")
+	second := two.wait(t)
+	alike(t, two, first.Ledger, second)
+	if diff := cmp.Diff(kept, one.stored(t, first.RunID)); diff != "" {
+		t.Errorf("the second task changed the first one's ledger:\n%s", diff)
+	}
+}
+
+// alike holds a run to having done once more what an earlier one did, by itself.
+func alike(t *testing.T, k task, first agent.Ledger, again ended) {
+	t.Helper()
+	if again.TerminationReason != agent.ReasonFinalAnswer || again.RunID == first.RunID || again.WorkspaceRef.Sandbox == first.WorkspaceRef.Sandbox {
+		t.Errorf("ended with %s as run %s in sandbox %s; the first was %s in %s: %s", again.TerminationReason, again.RunID,
+			again.WorkspaceRef.Sandbox, first.RunID, first.WorkspaceRef.Sandbox, again.Error)
+	}
+	if again.WorkspaceRef.Tree != first.WorkspaceRef.Tree {
+		t.Errorf("left another workspace:\n%s", k.patch(t, again.Ledger))
+	}
+	k.stored(t, again.RunID)
+	if runs := k.ledgers(t); !slices.Equal(runs, []agent.RunID{first.RunID, again.RunID}) {
+		t.Errorf("the store has the ledgers of %v, want those of %s and %s", runs, first.RunID, again.RunID)
+	}
+	for _, run := range []agent.RunID{first.RunID, again.RunID} {
+		id := agent.LedgerWorkflowID(k.id, run)
+		if got := (task{world: k.world, id: id}).described(t, "").GetStatus(); got != enums.WORKFLOW_EXECUTION_STATUS_COMPLETED {
+			t.Errorf("the ledger %s is %s", id, got)
+		}
+	}
+}
+
+// testReset resets a finished task to its beginning.
+func testReset(t *testing.T, w *world) {
+	k := w.start(t, "run again after a reset")
+	first := k.wait(t)
+	k.stored(t, first.RunID)
+	again := reset(t, k, "--type", "FirstWorkflowTask")
+	alike(t, again, first.Ledger, again.wait(t))
+	for _, call := range []agent.CallID{"c1", "c2"} {
+		if n := again.executions(t, again.run, call); n != 1 {
+			t.Errorf("call %s was executed %d times in the reset run, want once", call, n)
+		}
+	}
+}
+
+// testResetInTheMiddle resets a finished task to where its second call was about to run: what was done before stays done,
+// and the second call runs again, in a sandbox that holds what the first one left.
+func testResetInTheMiddle(t *testing.T, w *world) {
+	k := w.start(t, "run again from the middle")
+	first := k.wait(t)
+	k.stored(t, first.RunID)
+	at := int64(0)
+	for _, e := range k.history(t, k.run) {
+		if a := e.GetActivityTaskScheduledEventAttributes(); a.GetActivityType().GetName() == "Execute" {
+			at = a.GetWorkflowTaskCompletedEventId() // of the last call
+		}
+	}
+	again := reset(t, k, "--event-id", fmt.Sprint(at))
+	alike(t, again, first.Ledger, again.wait(t))
+	if n := again.executions(t, again.run, "c2"); n != 1 {
+		t.Errorf("call c2 was executed %d times in the reset run, want once", n)
+	}
+}
+
+// reset resets a task's last run with the real command and gives the task as the new run.
+func reset(t *testing.T, k task, to ...string) task {
+	t.Helper()
+	out := k.temporal(t, append([]string{"workflow", "reset", "--workflow-id", k.id, "--reason", "a test", "--output", "json"}, to...)...).must(t)
+	var made struct{ RunId string }
+	if err := json.Unmarshal([]byte(out), &made); err != nil || made.RunId == "" || made.RunId == k.run {
+		t.Fatalf("reset said %q: %v", out, err)
+	}
+	k.run = made.RunId
+	eventually(t, "an answer of the reset run", func() error {
+		var s workflows.Status
+		return k.query(workflows.QueryState, &s)
+	})
+	return k
+}
