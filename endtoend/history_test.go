@@ -33,6 +33,8 @@ func TestHistories(t *testing.T) {
 		{"SecondTask", testSecondTask},
 		{"Reset", testReset},
 		{"ResetInTheMiddle", testResetInTheMiddle},
+		{"ResetAtTheEnd", testResetAtTheEnd},
+		{"ResetWhileAnApprovalWaits", testResetWhileAnApprovalWaits},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -249,6 +251,48 @@ func testResetInTheMiddle(t *testing.T, w *world) {
 	alike(t, again, first.Ledger, again.wait(t))
 	if n := again.executions(t, again.run, "c2"); n != 1 {
 		t.Errorf("call c2 was executed %d times in the reset run, want once", n)
+	}
+}
+
+// testResetAtTheEnd resets a finished task to its last decision: nothing runs again, and yet the new run has a ledger of its
+// own beside the old one's.
+func testResetAtTheEnd(t *testing.T, w *world) {
+	k := w.start(t, "run again at the very end")
+	first := k.wait(t)
+	kept := k.stored(t, first.RunID)
+	again := reset(t, k, "--type", "LastWorkflowTask")
+	if e := again.wait(t); e.RunID == first.RunID || e.TerminationReason != agent.ReasonFinalAnswer {
+		t.Errorf("ended with %s as run %s: %s", e.TerminationReason, e.RunID, e.Error)
+	}
+	again.stored(t, agent.RunID(again.run))
+	if diff := cmp.Diff(kept, k.stored(t, first.RunID)); diff != "" {
+		t.Errorf("the reset changed the first run's ledger:\n%s", diff)
+	}
+}
+
+// testResetWhileAnApprovalWaits resets a task that waits: an approval of what the old run wanted lets the new one do
+// nothing, and what the new run wants is asked for with another digest.
+func testResetWhileAnApprovalWaits(t *testing.T, w *world) {
+	k := w.start(t, "wait and listen, then reset")
+	old := k.pending(t, 1)[0]
+	again := reset(t, k, "--type", "LastWorkflowTask")
+	again.signal(t, agent.VerbApprove, `{"call":%q,"digest":%q,"by":"ana"}`, old.Call, old.Digest)
+	var asked workflows.Pending
+	eventually(t, "a question with another digest", func() error {
+		if asked = again.pending(t, 1)[0]; asked.Digest == old.Digest {
+			return errors.New("the old one is pending")
+		}
+		return nil
+	})
+	if n := again.executions(t, again.run, old.Call); n != 0 {
+		t.Errorf("the old run's approval let the call run %d times", n)
+	}
+	again.signal(t, agent.VerbApprove, `{"call":%q,"digest":%q,"by":"ana"}`, asked.Call, asked.Digest)
+	if e := again.wait(t); e.TerminationReason != agent.ReasonFinalAnswer || string(e.RunID) != again.run {
+		t.Errorf("ended with %s as run %s: %s", e.TerminationReason, e.RunID, e.Error)
+	}
+	if n := again.executions(t, again.run, old.Call); n != 1 {
+		t.Errorf("the approved call ran %d times, want once", n)
 	}
 }
 

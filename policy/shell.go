@@ -3,6 +3,7 @@ package policy
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -168,15 +169,41 @@ func (w *walker) script(text string, f *frame) {
 		return
 	}
 	defer func() { w.depth-- }()
-	tree, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(text), "")
+	tree, err := syntax.NewParser(syntax.Variant(syntax.LangBash), syntax.KeepComments(true)).Parse(strings.NewReader(text), "")
 	if err != nil {
 		w.opaque(at, "can't be parsed: "+oneLine(err.Error()))
+		return
+	}
+	if c := doubtfulComment(tree, text); c != nil {
+		w.opaque(c.Hash, "what the parser takes for a comment is not one in bash")
 		return
 	}
 	outer := w.scope
 	defer func() { w.scope = outer }()
 	w.scope = w.definitions(tree)
 	w.stmts(tree.Stmts, f, true)
+}
+
+// beginsWord says whether what comes after a text is sure to begin a word. A closing bracket may end an expansion, and so
+// belong to the word; a backslash takes a separator's meaning away.
+var beginsWord = regexp.MustCompile(`(^|(^|[^\\])[ \t\n;&|(])$`)
+
+// doubtfulComment finds a comment that bash would not take for one: "#" begins a comment at the beginning of a word only, but
+// inside brackets the parser also takes one behind a quote or an expansion, and would hide the commands after it.
+func doubtfulComment(tree *syntax.File, text string) (doubtful *syntax.Comment) {
+	syntax.Walk(tree, func(n syntax.Node) bool {
+		if c, ok := n.(*syntax.Comment); ok {
+			before := text[:min(int(c.Hash.Offset()), len(text))]
+			for strings.HasSuffix(before, "\\\n") {
+				before = strings.TrimSuffix(before, "\\\n")
+			}
+			if !beginsWord.MatchString(before) {
+				doubtful = c
+			}
+		}
+		return doubtful == nil
+	})
+	return doubtful
 }
 
 func tooLarge(text string) string {

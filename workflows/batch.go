@@ -24,15 +24,18 @@ func (r *run) runBatch() {
 	r.withinLimit()
 	for {
 		ctx := r.grouped(r.work)
-		moved, err := r.adopt()
-		if err == nil && moved {
-			r.again()
+		moved, err := r.rejudged(ctx)
+		if moved {
+			return // to be decided about anew
 		}
 		if err == nil {
 			err = r.during(ctx, func() error { return r.attempt(ctx) })
 		}
 		if err == nil {
 			break
+		}
+		if errors.Is(err, errMoved) {
+			continue
 		}
 		if !lost(err) || r.Losses >= maxLosses {
 			r.abandon(err)
@@ -41,6 +44,9 @@ func (r *run) runBatch() {
 		r.Losses++
 		r.note(ctx, agent.EventSandboxLost, "sandbox", r.Sandbox.ID, "reason", reasonOf(err), "checkpoint", r.Tree)
 		r.again()
+		if r.ref(ctx).Run != r.Run {
+			continue
+		}
 		if err := r.acquire(ctx); err != nil {
 			r.abandon(err)
 			break
@@ -48,6 +54,27 @@ func (r *run) runBatch() {
 		r.Said = append(r.Said, "The sandbox was lost and made anew from the last checkpoint: working folder, exported variables and everything outside the workspace are gone.")
 	}
 	r.observe()
+}
+
+// errMoved means that the run was reset in the middle of a batch.
+var errMoved = errors.New("the run has another id")
+
+// rejudged adopts another identity in the middle of a batch: what was decided and done under the old one does not count, so
+// the same calls are judged again. It says whether it was so.
+func (r *run) rejudged(ctx workflow.Context) (bool, error) {
+	moved, err := r.adopt()
+	if err != nil || !moved {
+		return false, err
+	}
+	r.again()
+	for _, i := range r.Batch.Items {
+		if i.Edit != nil {
+			i.Edit.Judged, i.Edit.Refused = true, "the task was reset; what is pending now has another digest"
+		}
+	}
+	r.Batch = nil
+	r.gate(ctx)
+	return true, nil
 }
 
 // withinLimit leaves out the calls for which max_tool_calls has no room.
@@ -154,8 +181,12 @@ func (r *run) execute(ctx workflow.Context, i *item, checkpoint bool) error {
 	if i.Timeout > 0 {
 		limit = min(limit, time.Duration(i.Timeout))
 	}
+	ref := r.ref(ctx)
+	if ref.Run != r.Run {
+		return errMoved
+	}
 	in := activities.ExecuteInput{
-		Run: r.ref(ctx), Step: r.Step, Head: r.Head, Call: i.Call, Sandbox: r.Sandbox.ID,
+		Run: ref, Step: r.Step, Head: r.Head, Call: i.Call, Sandbox: r.Sandbox.ID,
 		Allow: i.Digest, Approved: i.By, Edited: i.Edited, Timeout: agent.Duration(limit), Checkpoint: checkpoint, Notes: r.takeNotes(),
 	}
 	opts := r.onHost(ctx, limit, fmt.Sprintf("step %d · %s · %s", r.Step, i.Tool, i.Summary))
@@ -178,7 +209,11 @@ func (r *run) execute(ctx workflow.Context, i *item, checkpoint bool) error {
 
 // checkpoint stores the workspace after a batch of several calls.
 func (r *run) checkpoint(ctx workflow.Context) error {
-	in := activities.CheckpointInput{Run: r.ref(ctx), Step: r.Step, Sandbox: r.Sandbox.ID, Notes: r.takeNotes()}
+	ref := r.ref(ctx)
+	if ref.Run != r.Run {
+		return errMoved
+	}
+	in := activities.CheckpointInput{Run: ref, Step: r.Step, Sandbox: r.Sandbox.ID, Notes: r.takeNotes()}
 	var out activities.CheckpointOutput
 	opts := r.onHost(ctx, acquireTime, fmt.Sprintf("step %d · checkpoint", r.Step))
 	if err := workflow.ExecuteActivity(opts, r.act.Checkpoint, in).Get(ctx, &out); err != nil {

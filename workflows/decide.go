@@ -30,8 +30,14 @@ func (r *run) decide() bool {
 			r.cancelled()
 			return false
 		case r.toJudge() != nil:
-			if err := r.judgeEdit(ctx, r.toJudge()); err != nil {
+			moved, err := r.rejudged(ctx)
+			if err == nil && !moved {
+				err = r.judgeEdit(ctx, r.toJudge())
+			}
+			if err != nil {
 				r.stop(err)
+			}
+			if err != nil || moved {
 				return false
 			}
 		case !ok:

@@ -65,6 +65,10 @@ func (r *run) final(text string) {
 // checked runs the acceptance checks and says whether all passed. Failed ones go back to the model, until its rounds are
 // used up.
 func (r *run) checked() bool {
+	if _, err := r.adopt(); err != nil {
+		r.stop(err)
+		return false
+	}
 	ctx := r.grouped(r.work)
 	in := activities.ChecksInput{
 		Run: r.ref(ctx), Step: r.Step, Round: r.Rounds + 1, Sandbox: r.Sandbox.ID, Timeout: r.Limits.ToolTimeout, Notes: r.takeNotes(),
@@ -94,6 +98,7 @@ func (r *run) checked() bool {
 // finish writes the ledger, gives the sandbox back and makes the workflow's result. A cancellation does not reach it.
 func (r *run) finish(root workflow.Context) (agent.Ledger, error) {
 	ctx, _ := workflow.NewDisconnectedContext(root)
+	r.Run = r.ref(ctx).Run // the run may have been reset to its very end
 	r.tick(ctx)
 	r.show(r.end.state())
 	if r.Sandbox.ID != "" && r.end.Reason != agent.ReasonFinalAnswer {

@@ -81,6 +81,9 @@ func (r *run) waitForRaise() bool {
 
 // summarize makes one last model call without tools and gives what the model says.
 func (r *run) summarize(ctx workflow.Context, l agent.LimitName) string {
+	if _, err := r.adopt(); err != nil {
+		return ""
+	}
 	in := r.modelInput(ctx)
 	in.NoTools = true
 	in.Said = append(in.Said, fmt.Sprintf("The limit %s is reached: this is your last message. Say what was done, what is left, and what you would do next.", l))

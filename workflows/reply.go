@@ -119,6 +119,10 @@ func (r *run) interpret(ctx workflow.Context, out activities.ModelOutput) bool {
 
 // gate has the calls of the reply judged. It says whether there is a batch.
 func (r *run) gate(ctx workflow.Context) bool {
+	if _, err := r.adopt(); err != nil {
+		r.stop(err)
+		return false
+	}
 	var out activities.GateOutput
 	in := activities.GateInput{Run: r.ref(ctx), Step: r.Step, Head: r.Head, Policy: r.Prepared.Versions.Policy}
 	if err := workflow.ExecuteLocalActivity(gateOptions(ctx), r.act.Gate, in).Get(ctx, &out); err != nil {

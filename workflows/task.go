@@ -177,14 +177,27 @@ func (r *run) full() bool { return r.info.GetContinueAsNewSuggested() }
 
 // continueAsNew goes on with a new history, once every handler has finished and every signal was read.
 func (r *run) continueAsNew(ctx workflow.Context) error {
-	if err := workflow.Await(ctx, func() bool { return r.open == 0 && workflow.AllHandlersFinished(ctx) }); err != nil {
-		r.stop(err)
-		_, err := r.finish(ctx)
-		return err
+	quiet := func() bool { return r.open == 0 && workflow.AllHandlersFinished(ctx) }
+	for first := true; first || !quiet(); first = false {
+		if err := workflow.Await(ctx, quiet); err != nil {
+			r.stop(err)
+			_, err := r.finish(ctx)
+			return err
+		}
+		letOthersRun(ctx)
 	}
 	r.drain(ctx)
 	r.tick(ctx)
 	return workflow.NewContinueAsNewError(ctx, TypeAgentTask, r.state)
+}
+
+// letOthersRun returns when every other coroutine has had its turn: a signal that came with this workflow task may have
+// been handed to a receiver that did not run yet, and is in no channel any more.
+func letOthersRun(ctx workflow.Context) {
+	ctx, _ = workflow.NewDisconnectedContext(ctx)
+	ran := false
+	workflow.Go(ctx, func(workflow.Context) { ran = true })
+	_ = workflow.Await(ctx, func() bool { return ran }) // nobody cancels this context
 }
 
 // sealPrevious keeps the events of the run that this one continues before its history can be deleted.

@@ -55,5 +55,5 @@ listening() { (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
 # show_log FILE: the end of a log, for someone who asks why.
 show_log() {
 	warn "the last lines of $1:"
-	tail -n 20 -- "$1" >&2 || true
+	tail -n 20 -- "$1" | cut -c 1-500 >&2 || true
 }

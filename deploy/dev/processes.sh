@@ -27,10 +27,11 @@ start() {
 
 # wait_until NAME COMMAND...: until the command succeeds, as long as the process lives; a minute at most.
 wait_until() {
-	local name=$1 deadline=$((SECONDS + 60))
+	local name=$1 pid deadline=$((SECONDS + 60))
+	pid=$(cat -- "$dev/$name.pid")
 	shift
 	until "$@"; do
-		alive "$dev/$name.pid" "$(word_of "$name")" || { show_log "$dev/$name.log" && die "the $name ended at once"; }
+		kill -0 "$pid" 2>/dev/null || { show_log "$dev/$name.log" && die "the $name ended at once"; }
 		((SECONDS < deadline)) || { show_log "$dev/$name.log" && die "the $name does not come up"; }
 		sleep 0.1
 	done
@@ -54,8 +55,8 @@ start_all() {
 
 start_server() {
 	if ! "$root/deploy/dev/server" --running; then
-		"$root/deploy/dev/server" --detach
 		started+=(server)
+		"$root/deploy/dev/server" --detach
 	fi
 }
 
