@@ -175,14 +175,14 @@ func (a *Activities) seal(ctx context.Context, in SealInput) (Sealed, error) {
 
 // closed says by an error of category NetworkError, which is tried again soon, that a run still goes on.
 func (a *Activities) closed(ctx context.Context, workflowID, runID string) error {
-	d, err := a.c.Temporal.DescribeWorkflowExecution(ctx, workflowID, runID)
+	d, err := a.c.Temporal.DescribeWorkflow(ctx, workflowID, runID)
 	if _, gone := errors.AsType[*serviceerror.NotFound](err); gone {
 		return agent.Errorf(agent.StateError, "history of run %s is gone before it was sealed", runID)
 	}
 	if err != nil {
 		return agent.Errorf(agent.NetworkError, "describe run %s: %w", runID, err)
 	}
-	if d.GetWorkflowExecutionInfo().GetStatus() == enums.WORKFLOW_EXECUTION_STATUS_RUNNING {
+	if d.RawResponse.GetWorkflowExecutionInfo().GetStatus() == enums.WORKFLOW_EXECUTION_STATUS_RUNNING {
 		return agent.Errorf(agent.NetworkError, "run %s has not closed yet", runID)
 	}
 	return nil

@@ -70,14 +70,14 @@ func (r reaper) needed(ctx context.Context, id sandbox.ID) (bool, error) {
 	if err != nil {
 		return true, fmt.Errorf("owner of sandbox %s: %w", id, err)
 	}
-	d, err := r.c.DescribeWorkflowExecution(ctx, string(owner), "")
+	d, err := r.c.DescribeWorkflow(ctx, string(owner), "")
 	if _, gone := errors.AsType[*serviceerror.NotFound](err); gone {
 		return false, nil
 	}
 	if err != nil {
 		return true, fmt.Errorf("task of sandbox %s: %w", id, err)
 	}
-	if d.GetWorkflowExecutionInfo().GetStatus() != enums.WORKFLOW_EXECUTION_STATUS_RUNNING {
+	if d.RawResponse.GetWorkflowExecutionInfo().GetStatus() != enums.WORKFLOW_EXECUTION_STATUS_RUNNING {
 		return false, nil
 	}
 	v, err := r.c.QueryWorkflow(ctx, string(owner), "", workflows.QueryState)

@@ -58,7 +58,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	}
 	c, err := client.DialContext(ctx, opts)
 	if err != nil {
-		return fmt.Errorf("Temporal at %s can't be reached: %w", opts.HostPort, err)
+		return fmt.Errorf("reach Temporal at %s: %w", opts.HostPort, err)
 	}
 	defer c.Close()
 	return serve(ctx, s, live, c, opts.Namespace, getenv, logger)

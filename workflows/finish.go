@@ -98,7 +98,6 @@ func (r *run) checked() bool {
 // finish writes the ledger, gives the sandbox back and makes the workflow's result. A cancellation does not reach it.
 func (r *run) finish(root workflow.Context) (agent.Ledger, error) {
 	ctx, _ := workflow.NewDisconnectedContext(root)
-	r.Run = r.ref(ctx).Run // the run may have been reset to its very end
 	r.tick(ctx)
 	r.show(r.end.state())
 	if r.Sandbox.ID != "" && r.end.Reason != agent.ReasonFinalAnswer {
@@ -106,11 +105,15 @@ func (r *run) finish(root workflow.Context) (agent.Ledger, error) {
 			workflow.GetLogger(ctx).Warn("no last checkpoint", "error", err)
 		}
 	}
-	ledger := r.ledger(ctx)
-	r.startLedger(ctx, ledger)
-	r.release(ctx)
-	if err := workflow.Await(ctx, func() bool { return r.open == 0 && workflow.AllHandlersFinished(ctx) }); err != nil {
-		return ledger, err
+	var ledger agent.Ledger
+	for recorded := false; !recorded || r.ref(ctx).Run != r.Run; recorded = true { // a run may be reset to its very end
+		r.Run = r.ref(ctx).Run
+		ledger = r.ledger(ctx)
+		r.startLedger(ctx, ledger)
+		r.release(ctx)
+		if err := workflow.Await(ctx, func() bool { return r.open == 0 && workflow.AllHandlersFinished(ctx) }); err != nil {
+			return ledger, err
+		}
 	}
 	if r.end.Reason == agent.ReasonFinalAnswer {
 		return ledger, nil

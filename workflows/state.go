@@ -39,9 +39,10 @@ type state struct {
 	// Batch is the reply that is being decided about or run.
 	Batch *batch `json:"batch,omitempty"`
 
-	Paused  *pause          `json:"paused,omitempty"`
-	Parked  agent.LimitName `json:"parked,omitempty"` // the limit that waits for a raise
-	ParkEnd time.Time       `json:"park_end,omitzero"`
+	Shown   agent.ExecutionState `json:"shown,omitempty"` // what people see that the task does
+	Paused  *pause               `json:"paused,omitempty"`
+	Parked  agent.LimitName      `json:"parked,omitempty"` // the limit that waits for a raise
+	ParkEnd time.Time            `json:"park_end,omitzero"`
 
 	Rounds int                 `json:"rounds,omitempty"` // of checks that failed
 	Checks []agent.CheckResult `json:"checks,omitempty"`

@@ -144,7 +144,7 @@ func (r *run) ledgerID() string { return agent.LedgerWorkflowID(r.info.WorkflowE
 
 func (r *run) status() Status {
 	s := Status{
-		WorkflowID: r.info.WorkflowExecution.ID, RunID: r.Run, State: r.shown, Step: r.Step, Goal: r.Task.Goal,
+		WorkflowID: r.info.WorkflowExecution.ID, RunID: r.Run, State: r.Shown, Step: r.Step, Goal: r.Task.Goal,
 		Agent: r.Task.Agent, Tenant: r.Task.Tenant, User: r.Task.User,
 		Usage: r.Usage, Worked: r.Worked, Limits: r.Limits, Risk: r.Risk, Paused: r.Paused, Refused: r.Refused,
 		Head: r.Head, Base: r.Base, Tree: r.Tree, Sandbox: string(r.Sandbox.ID), Ledger: r.ledgerID(),
@@ -177,8 +177,8 @@ func reviewersOf(list []pending) []agent.UserID {
 // show makes a new execution state known: to queries, to the Web UI's details, and as search attributes.
 func (r *run) show(s agent.ExecutionState) {
 	ctx := r.root
-	if s != r.shown {
-		r.shown = s
+	if s != r.Shown {
+		r.Shown = s
 		if r.Prepared.SearchAttributes {
 			r.upsert(ctx)
 		}
@@ -205,7 +205,7 @@ func (r *run) upsert(ctx workflow.Context) {
 		waiting = append(waiting, string(u))
 	}
 	updates := []temporal.SearchAttributeUpdate{
-		AttrState.ValueSet(string(r.shown)),
+		AttrState.ValueSet(string(r.Shown)),
 		AttrTenant.ValueSet(string(r.Task.Tenant)),
 		AttrAgent.ValueSet(r.Task.Agent),
 		AttrUser.ValueSet(string(r.Task.User)),
@@ -224,7 +224,7 @@ func (r *run) upsert(ctx workflow.Context) {
 // details is the status that the Web UI shows, in Markdown.
 func (r *run) details() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "**%s** · step %d of %d\n\n%s\n\n", r.shown, r.Step, r.Limits.MaxSteps, trim(r.Task.Goal, 1000))
+	fmt.Fprintf(&b, "**%s** · step %d of %d\n\n%s\n\n", r.Shown, r.Step, r.Limits.MaxSteps, trim(r.Task.Goal, 1000))
 	fmt.Fprintf(&b, "Spent: %d of %d tokens · $%.4f of $%.2f · %d of %d tool calls\n\n", r.Usage.Tokens(), r.Limits.MaxTokens,
 		r.Usage.CostUSD, r.Limits.MaxCostUSD, r.Usage.ToolCalls, r.Limits.MaxToolCalls)
 	for _, p := range r.pendings() {

@@ -39,9 +39,8 @@ type run struct {
 	since    time.Time // when it was last looked at
 	timedOut bool
 
-	open  int // activities that run beside the loop
-	shown agent.ExecutionState
-	end   *ending
+	open int // activities that run beside the loop
+	end  *ending
 }
 
 // newRun reads the input, restores what an earlier run left, and registers the handlers.
@@ -81,7 +80,6 @@ func (r *run) begin(ctx workflow.Context) {
 	workflow.Go(ctx, r.watchClock)
 	if r.Previous != "" {
 		r.sealPrevious()
-		r.show(agent.StateRunning)
 		return
 	}
 	r.note(ctx, agent.EventTaskStarted)

@@ -28,6 +28,9 @@ func (r *run) awaitUntil(ctx workflow.Context, until time.Time, what string, don
 // history is full.
 func (r *run) unpaused() bool {
 	if r.Paused == nil {
+		if r.end == nil {
+			r.show(agent.StateRunning)
+		}
 		return r.end == nil
 	}
 	r.show(agent.StatePaused)
