@@ -63,9 +63,7 @@ func testSealed(t *testing.T, w *world) {
 		before = append(before, w.belay(t, v...).must(t))
 	}
 
-	for _, run := range runs {
-		forget(t, task{world: w, id: k.id}, run)
-	}
+	forget(t, k, runs...)
 	forget(t, task{world: w, id: agent.LedgerWorkflowID(k.id, e.RunID)}, "")
 
 	if diff := cmp.Diff(all, k.events(t, "")); diff != "" {
@@ -92,21 +90,21 @@ func runsOf(all []agent.Event) (runs []string) {
 	return runs
 }
 
-// forget deletes a closed run, or terminates and deletes an open one, as the end of the namespace's retention would.
-func forget(t *testing.T, k task, run string) {
+// forget deletes runs of a workflow, as the end of the namespace's retention would, and waits until they are gone.
+func forget(t *testing.T, k task, runs ...string) {
 	t.Helper()
-	args := []string{"workflow", "delete", "--workflow-id", k.id}
-	if run != "" {
-		args = append(args, "--run-id", run)
+	for _, run := range runs {
+		k.temporal(t, "workflow", "delete", "--workflow-id", k.id, "--run-id", run).must(t)
 	}
-	k.temporal(t, args...).must(t)
-	eventually(t, "the end of the history "+k.id+" "+run, func() error {
-		_, err := k.client.DescribeWorkflowExecution(t.Context(), k.id, run)
-		if _, gone := errors.AsType[*serviceerror.NotFound](err); gone {
-			return nil
-		}
-		return fmt.Errorf("it is there: %v", err)
-	})
+	for _, run := range runs {
+		eventually(t, "the end of the history "+k.id+" "+run, func() error {
+			_, err := k.client.DescribeWorkflowExecution(t.Context(), k.id, run)
+			if _, gone := errors.AsType[*serviceerror.NotFound](err); gone {
+				return nil
+			}
+			return fmt.Errorf("it is there: %v", err)
+		})
+	}
 }
 
 // applies gives a patch to git, in an empty folder, and looks at what comes of it.
@@ -215,9 +213,12 @@ func alike(t *testing.T, k task, first agent.Ledger, again ended) {
 	}
 	for _, run := range []agent.RunID{first.RunID, again.RunID} {
 		id := agent.LedgerWorkflowID(k.id, run)
-		if got := (task{world: k.world, id: id}).described(t, "").GetStatus(); got != enums.WORKFLOW_EXECUTION_STATUS_COMPLETED {
-			t.Errorf("the ledger %s is %s", id, got)
-		}
+		eventually(t, "the end of "+id, func() error {
+			if got := (task{world: k.world, id: id}).described(t, "").GetStatus(); got != enums.WORKFLOW_EXECUTION_STATUS_COMPLETED {
+				return errors.New(got.String())
+			}
+			return nil
+		})
 	}
 }
 

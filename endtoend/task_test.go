@@ -185,12 +185,15 @@ func (k task) history(t *testing.T, run string) (all []*history.HistoryEvent) {
 	return all
 }
 
-// executions counts how often the execution of a call was asked for in a run.
+// executions counts how often the execution of a call was asked for in a run, and in those that continue it.
 func (k task) executions(t *testing.T, run string, call agent.CallID) (n int) {
 	t.Helper()
 	for _, e := range k.history(t, run) {
 		a := e.GetActivityTaskScheduledEventAttributes()
 		var in activities.ExecuteInput
+		if next := e.GetWorkflowExecutionContinuedAsNewEventAttributes().GetNewExecutionRunId(); next != "" {
+			n += k.executions(t, next, call)
+		}
 		if a.GetActivityType().GetName() != "Execute" {
 			continue
 		}

@@ -129,6 +129,8 @@ func TestScriptsBeyondTheBoundsAreHigh(t *testing.T) {
 		"loop in a loop": fill("for i in 1 2 3 4 5 6 7 8 9; do ")[:3000] + "ls" + strings.Repeat("; done", 3000/31),
 		"quoted scripts": nested("ls", 12),
 		"NUL":            "ls\x00",
+		"CR":             "ls x\\\r\nrm -rf /",
+		"not UTF-8":      "ls \xff",
 		"braces":         "echo " + strings.Repeat("{a,b}", 30) + " > x",
 	} {
 		t.Run(name, func(t *testing.T) {

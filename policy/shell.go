@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"mvdan.cc/sh/v3/syntax"
 
@@ -160,7 +161,7 @@ const (
 // script walks through a script: the given one, or one that stands in it as an argument.
 func (w *walker) script(text string, f *frame) {
 	at := syntax.NewPos(0, 1, 1)
-	if why := tooLarge(text); why != "" {
+	if why := unfit(text); why != "" {
 		w.opaque(at, why)
 		return
 	}
@@ -206,7 +207,8 @@ func doubtfulComment(tree *syntax.File, text string) (doubtful *syntax.Comment) 
 	return doubtful
 }
 
-func tooLarge(text string) string {
+// unfit says why a script is not given to the parser.
+func unfit(text string) string {
 	openers := 0
 	for i := range len(text) {
 		if strings.IndexByte("([{`", text[i]) >= 0 {
@@ -218,8 +220,10 @@ func tooLarge(text string) string {
 		return fmt.Sprintf("%d bytes, of which at most %d are analysed", len(text), MaxScript)
 	case openers > maxOpeners:
 		return fmt.Sprintf("%d brackets, of which at most %d are analysed", openers, maxOpeners)
-	case strings.ContainsRune(text, 0):
-		return "holds a NUL byte"
+	case strings.ContainsAny(text, "\x00\r"):
+		return "holds a NUL or a carriage return, which the parser and bash read differently"
+	case !utf8.ValidString(text):
+		return "is not valid UTF-8"
 	}
 	return ""
 }

@@ -102,7 +102,9 @@ type looked struct {
 
 // draw shows a task in place until it ends or the user leaves.
 func draw(ctx context.Context, s *session, first view, in io.Reader, out io.Writer) error {
-	end, err := tea.NewProgram(&screen{ctx: ctx, s: s, v: first, width: 100}, tea.WithContext(ctx), tea.WithInput(in), tea.WithOutput(out)).Run()
+	// Signals end ctx: a second handler, bubbletea's own, would race with that and block for ever.
+	end, err := tea.NewProgram(&screen{ctx: ctx, s: s, v: first, width: 100},
+		tea.WithContext(ctx), tea.WithoutSignalHandler(), tea.WithInput(in), tea.WithOutput(out)).Run()
 	if err != nil {
 		return fmt.Errorf("draw: %w", err)
 	}

@@ -366,3 +366,36 @@ func TestBadInputFailsBeforeAnythingRuns(t *testing.T) {
 		}
 	}
 }
+
+func TestAnUpdateTellsItsSenderWhyItIsRefused(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, asks)
+	w.whenWaiting(time.Minute, func() {
+		d := w.pending()[0].Digest
+		refused := []struct {
+			*answer
+			want string
+		}{
+			{w.update(agent.VerbApprove, `{"call":"c2","digest":"ab","by":"ana"}`), "digest"},
+			{w.update(agent.VerbApprove, `{"call":"c2","digest":"000000000000","by":"ana"}`), "is not that of the pending action"},
+			{w.update(agent.VerbResume, `{"by":"ana"}`), "the task is not paused"},
+			{w.update(agent.VerbEdit, fmt.Sprintf(`{"call":"c2","digest":"%s","by":"ana","arguments":{"command":"echo x > /etc/motd"}}`, d)), "Only the workspace and /tmp may be written"},
+		}
+		w.whenWaiting(time.Minute, func() {
+			for n, a := range refused {
+				if got := a.refused(); !strings.Contains(got, a.want) {
+					t.Errorf("update %d was answered with %q, want %q", n, got, a.want)
+				}
+			}
+			ok := w.update(agent.VerbApprove, fmt.Sprintf(`{"call":"c2","digest":"%s","by":"ana"}`, d))
+			w.whenWaiting(0, func() {
+				if got := ok.refused(); got != "" || !ok.done {
+					t.Errorf("the approval was answered with %q", got)
+				}
+			})
+		})
+	})
+	if l := w.run(`{"goal":"clean up"}`); l.TerminationReason != agent.ReasonFinalAnswer || w.runs("c2") != 1 {
+		t.Errorf("ended with %s, ran %d times", l.TerminationReason, w.runs("c2"))
+	}
+}

@@ -27,22 +27,18 @@ func (r *run) awaitUntil(ctx workflow.Context, until time.Time, what string, don
 // unpaused waits while the task is paused. It says whether the task may act: not when it was cancelled, nor when the
 // history is full.
 func (r *run) unpaused() bool {
-	if r.Paused == nil {
-		if r.end == nil {
-			r.show(agent.StateRunning)
-		}
-		return r.end == nil
-	}
-	r.show(agent.StatePaused)
-	if err := workflow.Await(r.waiting(), func() bool { return r.Paused == nil || r.full() }); err != nil {
-		r.cancelled()
-		return false
-	}
 	if r.Paused != nil {
+		r.show(agent.StatePaused)
+		if err := workflow.Await(r.waiting(), func() bool { return r.Paused == nil || r.full() }); err != nil {
+			r.cancelled()
+			return false
+		}
+	}
+	if r.Paused != nil || r.end != nil {
 		return false
 	}
 	r.show(agent.StateRunning)
-	return r.end == nil
+	return true
 }
 
 // cancelled ends the task because someone cancelled it.

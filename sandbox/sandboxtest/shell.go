@@ -3,6 +3,7 @@ package sandboxtest
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -118,7 +119,7 @@ func (s *shell) run(ctx context.Context, c sandbox.Command, dir string, env map[
 		return runner, 2, nil
 	}
 	err = runner.Run(ctx, program)
-	if status, ok := interp.IsExitStatus(err); ok {
+	if status, ok := errors.AsType[interp.ExitStatus](err); ok {
 		return runner, int(status), nil
 	}
 	if ctx.Err() != nil {
