@@ -21,7 +21,7 @@ var soak = flag.Duration("soak", 20*time.Second, "how long TestBusy keeps the ma
 // heartbeat lapses, and no model call is bought twice. Nothing else runs meanwhile.
 func TestBusy(t *testing.T) {
 	const tasks = 16
-	w := newWorld(t, newServer(t), "default", "BELAY_CONFIG="+generous(t))
+	w := newWorld(t, newServer(t), "default", play, "BELAY_CONFIG="+generous(t))
 	var all []task
 	for i := range tasks {
 		all = append(all, w.start(t, fmt.Sprintf("busy %d.", i), `"agent":"busy"`))

@@ -23,7 +23,12 @@ import (
 // continue-as-new every few steps.
 func TestHistories(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, newServer(t, "--dynamic-config-value", "limit.historyCount.suggestContinueAsNew=60"), "default")
+	w := newWorld(t, newServer(t,
+		"--dynamic-config-value", "limit.historyCount.suggestContinueAsNew=60",
+		// A history is deleted after everything else about its end has been done, which the server notes every 30 seconds.
+		"--dynamic-config-value", `history.transferProcessorUpdateAckInterval="1s"`,
+		"--dynamic-config-value", `history.visibilityProcessorUpdateAckInterval="1s"`,
+	), "default", play)
 	for _, c := range []struct {
 		name string
 		test func(*testing.T, *world)

@@ -66,7 +66,7 @@ func reach(t *testing.T, w *world, blow string) points {
 func TestKills(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
-	w := newWorld(t, s, "default")
+	w := newWorld(t, s, "default", play)
 	control := w.start(t, "kill nothing", checked)
 	control.approve(t)
 	want := outcomeOf(control.wait(t))

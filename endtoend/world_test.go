@@ -32,6 +32,9 @@ import (
 // patience is how long anything may take that is to happen at all, on a busy machine.
 const patience = 90 * time.Second
 
+// play is the scenario of every test that needs no other.
+const play = "testdata/model.yaml"
+
 // TestMain lets more tests wait at a time than there are processors.
 func TestMain(m *testing.M) {
 	flag.Parse()
@@ -63,17 +66,18 @@ func newServer(t *testing.T, args ...string) *testserver.Server {
 	return s
 }
 
-// newWorld starts a model and a worker on a server's namespace. env adds to the worker's settings or changes them.
-func newWorld(t *testing.T, s *testserver.Server, namespace string, env ...string) *world {
+// newWorld starts a model that plays a scenario, and a worker, on a server's namespace. env adds to the worker's settings or
+// changes them.
+func newWorld(t *testing.T, s *testserver.Server, namespace, scenario string, env ...string) *world {
 	t.Helper()
 	w := &world{server: s, namespace: namespace, dir: t.TempDir()}
 	var err error
-	if w.model, err = testserver.StartModel(t.Context(), w.dir, "testdata/model.yaml"); err != nil {
+	if w.model, err = testserver.StartModel(t.Context(), w.dir, scenario); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { w.model.Kill() })
 	env = append([]string{"TEMPORAL_NAMESPACE=" + namespace}, env...)
-	if w.worker, err = testserver.StartWorker(s, w.dir, w.model.BaseURL, "scripted/model", env...); err != nil {
+	if w.worker, err = testserver.StartWorker(s, w.dir, w.model.BaseURL, "scripted/"+strings.TrimSuffix(filepath.Base(scenario), ".yaml"), env...); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { w.end(t) })

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"path"
+	"regexp"
 	"strings"
 
 	"belay/agent"
@@ -123,4 +124,57 @@ func sweeping(p string) bool {
 		p = path.Dir(p)
 	}
 	return p == workspace || p == scratch
+}
+
+func (c *call) copies(p program, ops []word, got optionsGiven) {
+	last := len(ops) - 1
+	if got.has("-t", "--target-directory") {
+		last = len(ops)
+	}
+	for _, name := range []string{"-m", "--mode"} {
+		if setsID.MatchString(got.values[name].text) {
+			c.high("mode "+got.values[name].text+" may give a program another user's rights", doesPrivilege)
+		}
+	}
+	from, to := ops[:max(last, 0)], ops[max(last, 0):]
+	if p.kind == kindLink && len(from) == 0 {
+		from = to // ln TARGET
+	}
+	for _, o := range from {
+		switch p.kind {
+		case kindCopy:
+			c.touch(o, useRead)
+		case kindMove:
+			u := useWrite
+			if len(to) == 1 && strings.HasPrefix(to[0].text, "/") && !below(path.Clean(to[0].text), workspace) {
+				u = useDelete // of the workspace, it is lost
+			}
+			c.touch(o, u)
+		case kindLink:
+			c.leadsTo(o, to)
+		}
+	}
+	c.touchAll(to, useWrite)
+}
+
+// leadsTo judges what a link leads to: outside of the workspace, later writes through it escape.
+func (c *call) leadsTo(target word, links []word) {
+	at := workspace
+	if len(links) == 1 {
+		at, _ = resolve(path.Dir(links[0].text), workspace)
+	}
+	clean, _ := resolve(target.text, at)
+	if !target.known() || !below(clean, workspace) {
+		c.high("a link that may lead outside of the workspace: "+target.text, doesWrite)
+	}
+}
+
+// setsID finds file modes that give a program the rights of its owner.
+var setsID = regexp.MustCompile(`s|^0*[2-7][0-7]{3}$`)
+
+func (c *call) mode(ops []word) {
+	if len(ops) > 0 && (!ops[0].known() || setsID.MatchString(ops[0].text)) {
+		c.high("mode "+ops[0].text+" may give a program another user's rights", doesPrivilege)
+	}
+	c.touchAll(ops[min(1, len(ops)):], useWrite)
 }

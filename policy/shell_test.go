@@ -3,6 +3,7 @@ package policy
 import (
 	"bufio"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -76,5 +77,45 @@ func TestOrdinaryWorkIsNotOverClassified(t *testing.T) {
 		if got := Analyze(row.script); got.Risk.Level() > row.risk.Level() {
 			t.Errorf("%s, want at most %s: %q (%s) %v", got.Risk, row.risk, row.script, row.why, got.Findings)
 		}
+	}
+}
+
+func TestTheTableOfProgramsIsWellFormed(t *testing.T) {
+	t.Parallel()
+	known := []kind{
+		kindText, kindPrint, kindTest, kindRead, kindPattern, kindFilter, kindWrite, kindDelete, kindCopy, kindMove, kindLink, kindInOut, kindMode,
+		kindRev, kindRun, kindLaunch, kindMake, kindSQL, kindURL, kindKube, kindNames, kindVars, kindCd, kindSed, kindAwk, kindDD, kindTar,
+		kindShell, kindInline, kindEval, kindSource, kindTrap, kindAlias, kindVerbs, kindWrap, kindWrapOne, kindEnv, kindXargs, kindFind,
+	}
+	seen := map[string]int{}
+	for i, line := range strings.Split(strings.TrimRight(programsTSV, "\n"), "\n") {
+		if strings.HasPrefix(line, "#") {
+			continue
+		}
+		fields := strings.Split(line, "\t")
+		if len(fields) < 4 || len(fields) > 5 {
+			t.Errorf("line %d: %d fields; expected names, kind, risk, effects and options", i+1, len(fields))
+			continue
+		}
+		if !slices.Contains(known, kind(fields[1])) {
+			t.Errorf("line %d: kind %q is not known", i+1, fields[1])
+		}
+		if !slices.Contains([]string{"low", "medium", "high"}, fields[2]) {
+			t.Errorf("line %d: risk %q; expected low, medium or high", i+1, fields[2])
+		}
+		for _, effect := range strings.Split(fields[3], ",") {
+			if effect != "-" && effectWords[effect] == "" {
+				t.Errorf("line %d: effect %q is not known", i+1, effect)
+			}
+		}
+		for _, name := range strings.Split(fields[0], ",") {
+			if before, twice := seen[name]; twice {
+				t.Errorf("line %d: %q stands at line %d already", i+1, name, before)
+			}
+			seen[name] = i + 1
+		}
+	}
+	if len(programs()) != len(seen) {
+		t.Errorf("%d programs read of %d", len(programs()), len(seen))
 	}
 }

@@ -54,6 +54,7 @@ func (c *cli) allPending(ctx context.Context, s *session) error {
 		return err
 	}
 	var all []waiting
+	silent := 0
 	for _, r := range rows {
 		list, err := s.pending(ctx, r.WorkflowID)
 		if ctx.Err() != nil {
@@ -61,11 +62,19 @@ func (c *cli) allPending(ctx context.Context, s *session) error {
 		}
 		if err != nil {
 			fmt.Fprintln(c.stderr, "belay:", err)
-			continue
+			silent++
 		}
 		all = append(all, list...)
 	}
-	return c.waitings(all)
+	if silent == 0 || len(all) > 0 {
+		if err := c.waitings(all); err != nil {
+			return err
+		}
+	}
+	if silent > 0 {
+		return fmt.Errorf("%d tasks did not answer", silent)
+	}
+	return nil
 }
 
 // pending asks a task what waits for people.

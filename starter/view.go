@@ -16,14 +16,19 @@ func (v view) brief() string {
 		return "ended"
 	}
 	s := v.Status
-	words := []string{string(s.State), fmt.Sprintf("step %d", s.Step)}
+	var words []string
+	if s.State != "" {
+		words = append(words, string(s.State), fmt.Sprintf("step %d", s.Step))
+	}
 	for _, r := range v.Running {
 		words = append(words, r.brief())
 	}
 	for _, p := range v.Pending {
 		words = append(words, fmt.Sprintf("%s waits for %s: %s", p.Kind, orAnyone(p.Reviewers), line(p.Text, 80)))
 	}
-	words = append(words, fmt.Sprintf("%d tokens", s.Usage.Tokens()), fmt.Sprintf("$%.4f", s.Usage.CostUSD))
+	if s.State != "" {
+		words = append(words, fmt.Sprintf("%d tokens", s.Usage.Tokens()), fmt.Sprintf("$%.4f", s.Usage.CostUSD))
+	}
 	if v.Silent != "" {
 		words = append(words, line(v.Silent, 160))
 	}
@@ -138,7 +143,7 @@ func (m *screen) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		if !msg.v.open() {
 			return m, tea.Quit
 		}
-		m.v = msg.v
+		m.v = msg.v.after(m.v)
 		return m, m.next()
 	}
 	return m, nil

@@ -70,10 +70,11 @@ func (c *cli) watch(ctx context.Context, s *session, first view) error {
 			return ctx.Err()
 		case <-tick.C:
 		}
-		var err error
-		if v, err = s.look(ctx, first.Status.WorkflowID); err != nil {
+		next, err := s.look(ctx, first.Status.WorkflowID)
+		if err != nil {
 			return err
 		}
+		v = next.after(v)
 	}
 }
 
@@ -120,6 +121,14 @@ type running struct {
 }
 
 func (v view) open() bool { return !v.closed }
+
+// after is v with what a task said before, while it says nothing.
+func (v view) after(before view) view {
+	if v.Silent != "" && v.Status.State == "" {
+		v.Status = before.Status
+	}
+	return v
+}
 
 // look asks the server what runs, and the task how it stands. A task whose worker is gone shows what the server knows.
 func (s *session) look(ctx context.Context, id string) (view, error) {
