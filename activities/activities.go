@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net/http"
 	"path"
+	"sync"
 
 	lru "github.com/hashicorp/golang-lru/v2"
 	"go.temporal.io/sdk/client"
@@ -25,6 +26,9 @@ import (
 type Activities struct {
 	c     Config
 	specs *lru.Cache[agent.RunRef, loaded]
+
+	probing sync.Mutex
+	reports map[string]probe // by profile
 }
 
 // Config is what the activities work with. Every field is required unless it says otherwise.
@@ -66,7 +70,7 @@ func New(c Config) (*Activities, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Activities{c: c, specs: specs}, nil
+	return &Activities{c: c, specs: specs, reports: map[string]probe{}}, nil
 }
 
 func (a *Activities) tenant(r agent.RunRef) *store.Tenant { return a.c.Store.Tenant(r.Tenant) }

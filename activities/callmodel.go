@@ -54,6 +54,7 @@ const (
 	ReplyTruncated ReplyKind = "truncated" // cut at the output limit
 	ReplyFiltered  ReplyKind = "filtered"  // held back by the endpoint
 	ReplyEmpty     ReplyKind = "empty"     // neither words nor calls
+	ReplyTooMany   ReplyKind = "too_many"  // more than MaxCalls calls
 	ReplyLimit     ReplyKind = "limit"     // not asked for: the budget does not suffice
 )
 
@@ -69,6 +70,9 @@ type ModelOutput struct {
 	// Condensed is how many results were left out so that the conversation fits the model's window.
 	Condensed int `json:"condensed,omitempty"`
 }
+
+// MaxCalls is how many calls one reply may ask for: their verdicts are part of the history.
+const MaxCalls = 64
 
 // MaxOutcome is how much of a final reply the history holds, in bytes.
 const MaxOutcome = 4 << 10

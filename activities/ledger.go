@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
@@ -173,17 +174,22 @@ func (a *Activities) seal(ctx context.Context, in SealInput) (Sealed, error) {
 	return out, err
 }
 
-// closed says by an error of category NetworkError, which is tried again soon, that a run still goes on.
+// closesWithin is how long a run may take to close once it has started the workflow that seals it.
+const closesWithin = 5 * time.Second
+
+// closed waits until a run has closed. One that takes longer is an error of category NetworkError, which is tried again soon.
 func (a *Activities) closed(ctx context.Context, workflowID, runID string) error {
-	d, err := a.c.Temporal.DescribeWorkflow(ctx, workflowID, runID)
+	ctx, cancel := context.WithTimeout(ctx, closesWithin)
+	defer cancel()
+	err := context.DeadlineExceeded
+	if end := a.c.Temporal.GetWorkflowHistory(ctx, workflowID, runID, true, enums.HISTORY_EVENT_FILTER_TYPE_CLOSE_EVENT); end.HasNext() {
+		_, err = end.Next()
+	}
 	if _, gone := errors.AsType[*serviceerror.NotFound](err); gone {
 		return agent.Errorf(agent.StateError, "history of run %s is gone before it was sealed", runID)
 	}
 	if err != nil {
-		return agent.Errorf(agent.NetworkError, "describe run %s: %w", runID, err)
-	}
-	if d.RawResponse.GetWorkflowExecutionInfo().GetStatus() == enums.WORKFLOW_EXECUTION_STATUS_RUNNING {
-		return agent.Errorf(agent.NetworkError, "run %s has not closed yet", runID)
+		return agent.Errorf(agent.NetworkError, "run %s has not closed yet: %w", runID, err)
 	}
 	return nil
 }

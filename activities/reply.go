@@ -45,6 +45,8 @@ func kindOf(r model.Reply) ReplyKind {
 		return ReplyRefusal
 	case r.Finish == model.FinishLength:
 		return ReplyTruncated
+	case len(r.Calls) > MaxCalls:
+		return ReplyTooMany
 	case len(r.Calls) > 0:
 		return ReplyCalls
 	case strings.TrimSpace(r.Text) == "":

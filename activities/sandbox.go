@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
+	"slices"
 	"strings"
 
 	"go.temporal.io/sdk/activity"
@@ -63,7 +65,7 @@ func (a *Activities) acquire(ctx context.Context, in AcquireInput) (Acquired, er
 	if err := a.own(ctx, id); err != nil {
 		return Acquired{}, err
 	}
-	report, err := a.c.Sandbox.Probe(ctx, profile)
+	report, err := a.probed(ctx, profile)
 	if err != nil {
 		return Acquired{}, sandboxError(id, err)
 	}
@@ -76,16 +78,17 @@ func (a *Activities) acquire(ctx context.Context, in AcquireInput) (Acquired, er
 	if err != nil {
 		return Acquired{}, sandboxError(id, err)
 	}
-	if err := a.fill(ctx, in, box); err != nil {
+	skipped, err := a.fill(ctx, in, box)
+	if err != nil {
 		return Acquired{}, fmt.Errorf("fill the workspace of sandbox %s: %w", id, err)
 	}
 	saved, err := a.save(ctx, in.Run, box, id)
 	if err != nil {
 		return Acquired{}, err
 	}
-	warnings := report.Warnings
-	for _, s := range saved.Skipped {
-		warnings = append(warnings, "left out of the checkpoint: "+s)
+	warnings := slices.Clone(report.Warnings)
+	for _, s := range append(skipped, saved.Skipped...) {
+		warnings = append(warnings, "left out of the workspace: "+s)
 	}
 	return Acquired{
 		Sandbox:  SandboxRef{ID: id, Queue: a.c.HostQueue, Generation: in.Generation},
@@ -95,24 +98,42 @@ func (a *Activities) acquire(ctx context.Context, in AcquireInput) (Acquired, er
 	}, nil
 }
 
-// fill brings the workspace in: both ways leave exactly the given content, so a repeated attempt does no harm.
-func (a *Activities) fill(ctx context.Context, in AcquireInput, box sandbox.Sandbox) error {
+// probed tries what the host gives, once for each profile: it takes a sandbox to find out.
+func (a *Activities) probed(ctx context.Context, p sandbox.Profile) (sandbox.Report, error) {
+	a.probing.Lock()
+	defer a.probing.Unlock()
+	if report, ok := a.reports[p.Name]; ok && reflect.DeepEqual(report.profile, p) {
+		return report.Report, nil
+	}
+	report, err := a.c.Sandbox.Probe(ctx, p)
+	if err == nil {
+		a.reports[p.Name] = probe{Report: report, profile: p}
+	}
+	return report, err
+}
+
+// probe is what was found out about the host for a profile.
+type probe struct {
+	sandbox.Report
+	profile sandbox.Profile
+}
+
+// fill brings the workspace in, and says what of a source was left out.
+func (a *Activities) fill(ctx context.Context, in AcquireInput, box sandbox.Sandbox) (skipped []string, err error) {
 	root, err := box.Workspace()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer root.Close()
-	t := a.tenant(in.Run)
 	if in.Tree != "" {
-		return t.RestoreTree(ctx, in.Tree, root)
+		return nil, a.tenant(in.Run).RestoreTree(ctx, in.Tree, root)
 	}
 	from, name, err := a.source(in.Source)
 	if err != nil || from == nil {
-		return err
+		return nil, err
 	}
 	defer from.Close()
-	_, err = store.Import(ctx, from, name, root)
-	return err
+	return store.Import(ctx, from, name, root)
 }
 
 // source finds a workspace source below one of the roots, which it opens: nothing outside of it can be reached through

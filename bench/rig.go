@@ -112,7 +112,7 @@ func (r *rig) activities(s *store.Store, dir string) (*activities.Activities, er
 		IndexDir:         filepath.Join(dir, "index"),
 		Retry:            workflows.Retries(),
 		Temporal:         r.client,
-		SearchAttributes: os.Getenv("NOSA") == "",
+		SearchAttributes: true,
 		Version:          "bench",
 		HTTP:             http.DefaultClient,
 		Log:              slog.New(slog.DiscardHandler),

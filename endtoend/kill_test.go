@@ -76,27 +76,28 @@ func TestKills(t *testing.T) {
 	control.boughtOnce(t)
 
 	for _, c := range []struct {
-		name string
-		blow func(t *testing.T, p points)
+		name  string
+		again bool // the model call under way is lost, and asked for again
+		blow  func(t *testing.T, p points)
 	}{
-		{"worker", func(t *testing.T, p points) {
+		{"worker", true, func(t *testing.T, p points) {
 			w.worker.Kill()
 			finishAlone(t, p.command)
 			restart(t, w)
 		}},
-		{"server", func(t *testing.T, p points) {
+		{"server", false, func(t *testing.T, p points) {
 			s.Kill()
 			finishAlone(t, p.command)
 			restartServer(t, w)
 		}},
-		{"both", func(t *testing.T, p points) {
+		{"both", true, func(t *testing.T, p points) {
 			w.worker.Kill()
 			s.Kill()
 			restartServer(t, w)
 			restart(t, w)
 			letGo(t, p.command)
 		}},
-		{"worker, with a SIGTERM", func(t *testing.T, p points) {
+		{"worker, with a SIGTERM", true, func(t *testing.T, p points) {
 			if err := w.worker.Stop(); err != nil {
 				t.Error(err)
 			}
@@ -121,6 +122,9 @@ func TestKills(t *testing.T) {
 				}
 			}
 			p.model.boughtOnce(t, 1)
+			if n := p.model.requests(t, p.model.goal)[0].Requests; c.again && n != 2 {
+				t.Errorf("the killed model call was asked for %d times, want twice: it was not under way", n)
+			}
 			p.command.boughtOnce(t)
 			p.approval.boughtOnce(t)
 		})

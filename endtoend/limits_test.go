@@ -60,7 +60,7 @@ func testLimits(t *testing.T, w *world) {
 // testTaskTimeout shows that the time of a task ends a running command.
 func testTaskTimeout(t *testing.T, w *world) {
 	const word = "3611.25" // seconds, and in no other process's command line
-	k := w.start(t, "run long "+word, `"limits":{"task_timeout":"4s"}`)
+	k := w.start(t, "run long "+word, `"limits":{"task_timeout":"6s"}`)
 	k.file(t, "begun")
 	if len(running(t, word)) == 0 {
 		t.Error("the command does not run")

@@ -262,7 +262,11 @@ func (k task) ledgers(t *testing.T) (runs []agent.RunID) {
 // may have been asked for once more because whoever asked was killed.
 func (k task) boughtOnce(t *testing.T, repeated ...int) {
 	t.Helper()
-	for _, c := range k.requests(t, k.goal) {
+	turns := k.requests(t, k.goal)
+	if len(turns) == 0 {
+		t.Errorf("%s: the model was never asked", k.goal)
+	}
+	for _, c := range turns {
 		most := 1
 		if slices.Contains(repeated, c.Turn) {
 			most = 2

@@ -68,6 +68,28 @@ func (r *run) signal(ctx workflow.Context, verb agent.Verb, raw converter.RawVal
 	}
 }
 
+// refuseStrangers puts signals that no verb listens to on record.
+func (r *run) refuseStrangers(ctx workflow.Context) {
+	for _, name := range strangers(ctx) {
+		ch := workflow.GetSignalChannel(ctx, name)
+		var raw converter.RawValue
+		for ch.ReceiveAsync(&raw) {
+			r.refuse(ctx, agent.Verb(name), "", unknownVerb(name))
+		}
+	}
+}
+
+// strangers are the names of signals that came and that nobody listens to.
+func strangers(ctx workflow.Context) []string {
+	names := workflow.GetUnhandledSignalNames(ctx)
+	slices.Sort(names)
+	return slices.DeleteFunc(names, func(n string) bool { return slices.Contains(agent.TaskVerbs, agent.Verb(n)) })
+}
+
+func unknownVerb(name string) error {
+	return agent.Errorf(agent.InvalidInput, "unknown verb %.40q; expected one of %v", name, agent.TaskVerbs)
+}
+
 func (r *run) update(ctx workflow.Context, verb agent.Verb, raw converter.RawValue) (Recorded, error) {
 	id := workflow.GetCurrentUpdateInfo(ctx).ID
 	if slices.Contains(r.Updates, id) {
@@ -136,7 +158,7 @@ func (r *run) follow(ctx workflow.Context, c agent.Control) (*item, error) {
 	case agent.VerbResolve:
 		return nil, agent.Errorf(agent.StateError, "call %s: its outcome is not unknown", c.Call)
 	}
-	return nil, agent.Errorf(agent.InvalidInput, "unknown verb %q", c.Verb)
+	return nil, unknownVerb(string(c.Verb))
 }
 
 // decideCall records what a reviewer decided about one call, if the reviewer may and was shown exactly that call.

@@ -15,6 +15,7 @@ func (r *run) reply() bool {
 	if !r.unpaused() {
 		return false
 	}
+	r.refuseStrangers(r.work)
 	for _, l := range []agent.LimitName{agent.LimitSteps, agent.LimitTaskTimeout, agent.LimitTokens, agent.LimitCost} {
 		if r.exceeds(r.work, l) {
 			r.reached(l)
@@ -90,6 +91,7 @@ func (r *run) ask(ctx workflow.Context, in activities.ModelInput) (activities.Mo
 var nudges = map[activities.ReplyKind]string{
 	activities.ReplyTruncated: "Your reply was cut at the output limit and was not used. Answer again, shorter, or in smaller steps.",
 	activities.ReplyFiltered:  "Your reply was held back by the endpoint's content filter and was not used. Answer in another way.",
+	activities.ReplyTooMany:   fmt.Sprintf("Your reply asked for more than %d calls, and none of them ran. Ask for fewer at a time.", activities.MaxCalls),
 	activities.ReplyEmpty:     "Your reply was empty. Call a tool, or say that you are done and what the outcome is.",
 }
 

@@ -3,12 +3,12 @@ package workflows
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
 	"unicode/utf8"
 
-	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
 	"belay/activities"
@@ -152,6 +152,9 @@ func (r *run) status() Status {
 	if s.State == "" {
 		s.State = agent.StateQueued
 	}
+	for _, name := range strangers(r.root) { // seen at the next step, but people ask now
+		s.Refused = append(slices.Clip(s.Refused), refusal{Verb: agent.Verb(name), Reason: unknownVerb(name).Error()})
+	}
 	waiting := r.pendings()
 	s.Pending, s.WaitingFor = len(waiting), reviewersOf(waiting)
 	if r.end != nil {
@@ -184,41 +187,6 @@ func (r *run) show(s agent.ExecutionState) {
 		}
 	}
 	workflow.SetCurrentDetails(ctx, r.details())
-}
-
-// The search attributes.
-var (
-	AttrState    = temporal.NewSearchAttributeKeyKeyword("BelayState")
-	AttrTenant   = temporal.NewSearchAttributeKeyKeyword("BelayTenant")
-	AttrAgent    = temporal.NewSearchAttributeKeyKeyword("BelayAgent")
-	AttrUser     = temporal.NewSearchAttributeKeyKeyword("BelayUser")
-	AttrWaiting  = temporal.NewSearchAttributeKeyKeywordList("BelayWaitingFor")
-	AttrRisk     = temporal.NewSearchAttributeKeyKeyword("BelayRisk")
-	AttrDecision = temporal.NewSearchAttributeKeyKeyword("BelayDecision")
-	AttrSteps    = temporal.NewSearchAttributeKeyInt64("BelaySteps")
-	AttrCost     = temporal.NewSearchAttributeKeyFloat64("BelayCostUSD")
-)
-
-func (r *run) upsert(ctx workflow.Context) {
-	waiting := []string{}
-	for _, u := range reviewersOf(r.pendings()) {
-		waiting = append(waiting, string(u))
-	}
-	updates := []temporal.SearchAttributeUpdate{
-		AttrState.ValueSet(string(r.Shown)),
-		AttrTenant.ValueSet(string(r.Task.Tenant)),
-		AttrAgent.ValueSet(r.Task.Agent),
-		AttrUser.ValueSet(string(r.Task.User)),
-		AttrWaiting.ValueSet(waiting),
-		AttrSteps.ValueSet(int64(r.Step)),
-		AttrCost.ValueSet(r.Usage.CostUSD),
-	}
-	if r.Risk != "" {
-		updates = append(updates, AttrRisk.ValueSet(string(r.Risk)))
-	}
-	if err := workflow.UpsertTypedSearchAttributes(ctx, updates...); err != nil {
-		workflow.GetLogger(ctx).Warn("search attributes not upserted", "error", err)
-	}
 }
 
 // details is the status that the Web UI shows, in Markdown.

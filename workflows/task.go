@@ -65,7 +65,9 @@ func newRun(ctx workflow.Context, input converter.RawValue) (*run, error) {
 
 // loop is the process. Everything before "continue" happens again when a history is continued, and finds itself done.
 func (r *run) loop(ctx workflow.Context) (agent.Ledger, error) {
-	r.begin(ctx)
+	if err := r.begin(ctx); err != nil {
+		return agent.Ledger{}, failure(err, nil)
+	}
 	for r.end == nil {
 		r.step()
 		if r.end == nil && r.full() {
@@ -75,23 +77,29 @@ func (r *run) loop(ctx workflow.Context) (agent.Ledger, error) {
 	return r.finish(ctx)
 }
 
-// begin seals the run before, prepares the task and gets its sandbox.
-func (r *run) begin(ctx workflow.Context) {
+// begin seals the run before, prepares the task and gets its sandbox. An error means that the task is refused: it has no
+// ledger, since nothing of it ran, and perhaps no tenant to file one under.
+func (r *run) begin(ctx workflow.Context) error {
 	workflow.Go(ctx, r.watchClock)
 	if r.Previous != "" {
 		r.sealPrevious()
-		return
+		return nil
 	}
 	r.note(ctx, agent.EventTaskStarted)
 	if err := r.prepare(); err != nil {
+		switch kind := typeOf(err); kind {
+		case agent.InvalidInput, agent.Unauthorized, agent.PolicyDenied:
+			return agent.Errorf(kind, "%s", reasonOf(err))
+		}
 		r.stop(err)
-		return
+		return nil
 	}
 	r.Limits = r.Prepared.Limits
 	r.show(agent.StateRunning)
 	if err := r.acquire(r.work); err != nil {
 		r.stop(err)
 	}
+	return nil
 }
 
 // step takes the task one reply further, or on from where the run before stopped to continue as new.
