@@ -36,6 +36,7 @@ var wrong = []struct {
 	{agent.VerbApprove, `{"call":"c3","digest":"%[1]s","by":"ana"}`, "call c3 was already approved by ana"},
 	{agent.VerbEdit, `{"call":"c3","digest":"%[1]s","by":"eve","arguments":{"command":"rm two/b.txt"}}`, "call c3 was already approved by ana"},
 	{agent.VerbReject, `{"call":"c3","digest":"%[1]s","by":"eve"}`, "call c3 was already approved by ana"},
+	{"aprove", `{"call":"c4","digest":"%[2]s","by":"ana"}`, "nknown"},
 }
 
 // testRefusedSignals says everything that is wrong by signal: the refusals are in the state query and in the events.

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/client"
 
 	"belay/agent"
 	"belay/workflows"
@@ -137,7 +138,7 @@ func testContinued(t *testing.T, w *world) {
 	first := k.pending(t, 1)[0]
 	const messages = 60
 	for i := range messages {
-		k.signal(t, agent.VerbMessage, `{"by":"ana","text":"message %d."}`, i)
+		k.say(t, i, fmt.Sprintf(`{"by":"ana","text":"message %d."}`, i))
 	}
 	eventually(t, "a new history", func() error {
 		if k.described(t, "").GetExecution().GetRunId() == k.run {
@@ -178,6 +179,26 @@ func testContinued(t *testing.T, w *world) {
 		t.Errorf("what the model heard (-want +got):\n%s", diff)
 	}
 	k.boughtOnce(t)
+}
+
+// say sends a message: by signal, or every third time as an update, which is sent again when the history that it met came
+// to its end.
+func (k task) say(t *testing.T, n int, message string) {
+	t.Helper()
+	if n%3 > 0 {
+		k.signal(t, agent.VerbMessage, "%s", message)
+		return
+	}
+	h, err := k.client.UpdateWorkflow(t.Context(), client.UpdateWorkflowOptions{
+		WorkflowID: k.id, UpdateID: fmt.Sprint("update-", n), UpdateName: string(agent.VerbMessage), Args: []any{json.RawMessage(message)},
+		WaitForStage: client.WorkflowUpdateStageCompleted,
+	})
+	if err == nil {
+		err = h.Get(t.Context(), nil)
+	}
+	if err != nil {
+		t.Fatalf("update %d: %v", n, err)
+	}
 }
 
 func head(l agent.Ledger) agent.Digest {

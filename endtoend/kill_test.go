@@ -20,6 +20,9 @@ import (
 // checked are the acceptance checks of every task that gets killed.
 const checked = `"acceptance":{"checks":["test -s runs.txt","test ! -e legacy"]}`
 
+// once is a check that waits, and passes if it was begun once.
+const once = `echo check >> build/checks.txt; until [ -e build/go ]; do sleep 0.05; done; [ "$(cat build/checks.txt)" = check ]`
+
 // outcome is what must not depend on what was killed meanwhile.
 type outcome struct {
 	Status   enums.WorkflowExecutionStatus
@@ -40,11 +43,13 @@ func outcomeOf(e ended) outcome {
 	}
 }
 
-// points are three tasks of one kind, each at another point when the blow falls.
+// points are four tasks of one kind, each at another point when the blow falls.
 type points struct {
-	model, command, approval task
+	model, command, approval, check task
+	commandDir                      string // where the command waits for its file
 }
 
+// all are the tasks that end alike.
 func (p points) all() []task { return []task{p.model, p.command, p.approval} }
 
 // reach starts the tasks and waits until each is where it shall be. The model call comes last: it ends by itself.
@@ -53,8 +58,11 @@ func reach(t *testing.T, w *world, blow string) points {
 	p := points{
 		command:  w.start(t, "kill in the command: "+blow, checked),
 		approval: w.start(t, "kill while an approval waits: "+blow, checked),
+		check:    w.start(t, "kill in a check: "+blow, fmt.Sprintf(`"acceptance":{"checks":[%q]}`, once)),
 	}
-	p.command.file(t, "build")
+	p.check.approve(t)
+	p.check.file(t, "build/checks.txt")
+	p.commandDir = p.command.file(t, "build")
 	p.approval.pending(t, 1)
 	p.model = w.start(t, "kill in the model call: "+blow, checked)
 	p.model.asked(t, 1)
@@ -82,12 +90,12 @@ func TestKills(t *testing.T) {
 	}{
 		{"worker", true, func(t *testing.T, p points) {
 			w.worker.Kill()
-			finishAlone(t, p.command)
+			finishAlone(t, p)
 			restart(t, w)
 		}},
 		{"server", false, func(t *testing.T, p points) {
 			s.Kill()
-			finishAlone(t, p.command)
+			finishAlone(t, p)
 			restartServer(t, w)
 		}},
 		{"both", true, func(t *testing.T, p points) {
@@ -116,6 +124,10 @@ func TestKills(t *testing.T) {
 			for _, k := range p.all() {
 				k.approve(t)
 			}
+			letGo(t, p.check)
+			if e := p.check.wait(t); e.TerminationReason != agent.ReasonFinalAnswer || len(e.Checks) != 1 || e.Checks[0].Status != agent.CallOK {
+				t.Errorf("%s ended with %s and checks %v", p.check.goal, e.TerminationReason, e.Checks)
+			}
 			for _, k := range p.all() {
 				if diff := cmp.Diff(want, outcomeOf(k.wait(t))); diff != "" {
 					t.Errorf("%s ended in another way than the undisturbed task (-want +got):\n%s", k.goal, diff)
@@ -142,33 +154,13 @@ func letGo(t *testing.T, k task) {
 }
 
 // finishAlone lets the waiting command end, and waits until it has: nobody but its supervisor is there to see it.
-func finishAlone(t *testing.T, k task) {
+func finishAlone(t *testing.T, p points) {
 	t.Helper()
-	waiting, err := filepath.Glob(k.workspace("*", "build"))
-	if err != nil {
+	let := filepath.Join(p.commandDir, "go")
+	if err := os.WriteFile(let, nil, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	var dirs []string
-	for _, dir := range waiting {
-		// The other tasks have an empty folder of that name; the one without a command leaves the file where it is.
-		if err := os.WriteFile(filepath.Join(dir, "go"), nil, 0o666); err != nil {
-			t.Fatal(err)
-		}
-		dirs = append(dirs, dir)
-	}
-	eventually(t, "the end of the command without a worker", func() error {
-		for _, dir := range dirs {
-			if absent(filepath.Join(dir, "go")) == nil {
-				return nil
-			}
-		}
-		return fmt.Errorf("none of %v let go", dirs)
-	})
-	for _, dir := range dirs {
-		if err := os.Remove(filepath.Join(dir, "go")); err != nil && !errors.Is(err, os.ErrNotExist) {
-			t.Fatal(err)
-		}
-	}
+	eventually(t, "the end of the command without a worker", func() error { return absent(let) })
 }
 
 func restart(t *testing.T, w *world) {
@@ -236,21 +228,7 @@ func terminated(t *testing.T, w *world) {
 // checkpoint.
 func testLostSandbox(t *testing.T, w *world) {
 	k := w.start(t, "lose the sandbox")
-	k.file(t, "build")
-	box := k.state(t).Sandbox
-	var supervisor wire.Process
-	if err := wire.ReadFile(filepath.Join(w.sandboxes(), "sandboxes", box, wire.SupervisorFile), &supervisor); err != nil {
-		t.Fatal(err)
-	}
-	if err := supervisor.Kill(10 * time.Second); err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "another sandbox", func() error {
-		if k.state(t).Sandbox == box {
-			return errors.New("it still has the lost one")
-		}
-		return nil
-	})
+	loseSandbox(t, k, "build")
 	letGo(t, k)
 	e := k.wait(t)
 	if e.TerminationReason != agent.ReasonFinalAnswer || !strings.HasSuffix(e.WorkspaceRef.Sandbox, "-g2") {
@@ -265,9 +243,44 @@ func testLostSandbox(t *testing.T, w *world) {
 	if e.Usage.ToolCalls != 2 {
 		t.Errorf("%d tool calls, want the void one not to count", e.Usage.ToolCalls)
 	}
-	all := k.events(t, "")
-	if n := len(ofType(all, agent.EventSandboxLost)); n != 1 {
+	if n := len(ofType(k.events(t, ""), agent.EventSandboxLost)); n != 1 {
 		t.Errorf("%d events SANDBOX_LOST, want 1", n)
 	}
 	k.boughtOnce(t)
+}
+
+// testLostInACheck loses the sandbox while an acceptance check runs: it runs again on what the agent left.
+func testLostInACheck(t *testing.T, w *world) {
+	k := w.start(t, "kill the sandbox of a check", fmt.Sprintf(`"acceptance":{"checks":[%q]}`, once))
+	k.approve(t)
+	loseSandbox(t, k, "build/checks.txt")
+	k.file(t, "build/checks.txt")
+	letGo(t, k)
+	e := k.wait(t)
+	if e.TerminationReason != agent.ReasonFinalAnswer || len(e.Checks) != 1 || e.Checks[0].Status != agent.CallOK {
+		t.Errorf("ended with %s and checks %v: %s", e.TerminationReason, e.Checks, e.Error)
+	}
+	if !strings.Contains(w.patch(t, e.Ledger), "b/runs.txt") {
+		t.Error("the agent's work is lost")
+	}
+}
+
+// loseSandbox kills the supervisor of a task's sandbox once a file is there, and waits until the task has another sandbox.
+func loseSandbox(t *testing.T, k task, file string) {
+	t.Helper()
+	k.file(t, file)
+	box := k.state(t).Sandbox
+	var supervisor wire.Process
+	if err := wire.ReadFile(filepath.Join(k.sandboxes(), "sandboxes", box, wire.SupervisorFile), &supervisor); err != nil {
+		t.Fatal(err)
+	}
+	if err := supervisor.Kill(10 * time.Second); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "another sandbox", func() error {
+		if k.state(t).Sandbox == box {
+			return errors.New("it still has the lost one")
+		}
+		return nil
+	})
 }

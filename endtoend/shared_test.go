@@ -23,6 +23,7 @@ func TestTasks(t *testing.T) {
 		{"CancelModelCall", testCancelModelCall, w},
 		{"Raise", testRaise, w},
 		{"LostSandbox", testLostSandbox, w},
+		{"LostInACheck", testLostInACheck, w},
 		{"Scripts", testScripts("testdata/script"), w},
 		{"CalcScripts", testScripts("testdata/script/calc"), calc},
 	} {

@@ -42,14 +42,14 @@ type Found struct {
 // Find finds a task by its workflow id and, where that id was used several times, by any of its run ids; without one it
 // gives the last. A task that is neither on the server nor in the store is an InvalidInput error.
 func (r Reader) Find(ctx context.Context, workflowID, runID string) (Found, error) {
-	d, err := r.Client.DescribeWorkflowExecution(ctx, workflowID, runID)
+	d, err := r.Client.DescribeWorkflow(ctx, workflowID, runID)
 	if gone(err) {
 		return r.findStored(ctx, workflowID, runID)
 	}
 	if err != nil {
 		return Found{}, fmt.Errorf("describe %s: %w", workflowID, err)
 	}
-	info := d.GetWorkflowExecutionInfo()
+	info := d.RawResponse.GetWorkflowExecutionInfo()
 	if t := info.GetType().GetName(); t != workflows.TypeAgentTask {
 		return Found{}, agent.Errorf(agent.InvalidInput, "workflow %q is a %s; expected the id of a task, a workflow of type %s", workflowID, t, workflows.TypeAgentTask)
 	}

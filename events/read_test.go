@@ -29,7 +29,7 @@ type server struct {
 	last string
 }
 
-func (s *server) DescribeWorkflowExecution(_ context.Context, _, runID string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+func (s *server) DescribeWorkflow(_ context.Context, _, runID string) (*client.WorkflowExecutionDescription, error) {
 	if runID == "" {
 		runID = s.last
 	}
@@ -41,9 +41,9 @@ func (s *server) DescribeWorkflowExecution(_ context.Context, _, runID string) (
 	if last := h.events[len(h.events)-1].GetEventType(); last == enums.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED {
 		status = enums.WORKFLOW_EXECUTION_STATUS_COMPLETED
 	}
-	return &workflowservice.DescribeWorkflowExecutionResponse{WorkflowExecutionInfo: &workflow.WorkflowExecutionInfo{
+	return &client.WorkflowExecutionDescription{RawResponse: &workflowservice.DescribeWorkflowExecutionResponse{WorkflowExecutionInfo: &workflow.WorkflowExecutionInfo{
 		Execution: &common.WorkflowExecution{WorkflowId: "fix-calc", RunId: runID}, Type: &common.WorkflowType{Name: workflows.TypeAgentTask}, Status: status,
-	}}, nil
+	}}}, nil
 }
 
 func (s *server) GetWorkflowHistory(_ context.Context, _, runID string, _ bool, filter enums.HistoryEventFilterType) client.HistoryEventIterator {

@@ -38,7 +38,7 @@ func (c *cli) dial(ctx context.Context) (cl client.Client, namespace string, err
 	opts.Logger = log.NewStructuredLogger(slog.New(slog.DiscardHandler))
 	opts.ConnectionOptions.GetSystemInfoTimeout = dialTime
 	if cl, err = client.DialContext(ctx, opts); err != nil {
-		return nil, "", coded{exitUnreachable, fmt.Errorf("Temporal at %s can't be reached: %w", opts.HostPort, err)}
+		return nil, "", coded{exitUnreachable, fmt.Errorf("can't reach Temporal at %s: %w", opts.HostPort, err)}
 	}
 	return cl, opts.Namespace, nil
 }

@@ -132,24 +132,24 @@ func (v view) after(before view) view {
 
 // look asks the server what runs, and the task how it stands. A task whose worker is gone shows what the server knows.
 func (s *session) look(ctx context.Context, id string) (view, error) {
-	d, err := s.DescribeWorkflowExecution(ctx, id, "")
+	d, err := s.DescribeWorkflow(ctx, id, "")
 	if err != nil {
 		if found, lost := s.tasks.Find(ctx, id, ""); lost == nil {
 			return view{Status: workflows.Status{WorkflowID: id}, closed: !found.Open}, nil
 		}
 		return view{}, fmt.Errorf("describe %s: %w", id, err)
 	}
-	info := d.GetWorkflowExecutionInfo()
+	info := d.RawResponse.GetWorkflowExecutionInfo()
 	v := view{At: time.Now(), Status: workflows.Status{WorkflowID: id}, closed: info.GetStatus() != enums.WORKFLOW_EXECUTION_STATUS_RUNNING}
 	if v.closed {
 		return v, nil
 	}
 	runID := info.GetExecution().GetRunId()
 	summaries := map[string]string{}
-	if len(d.GetPendingActivities()) > 0 {
+	if len(d.RawResponse.GetPendingActivities()) > 0 {
 		summaries = s.summaries(ctx, id, runID)
 	}
-	for _, a := range d.GetPendingActivities() {
+	for _, a := range d.RawResponse.GetPendingActivities() {
 		v.Running = append(v.Running, runningOf(a, summaries[a.GetActivityId()]))
 	}
 	if err := ask(ctx, s, id, runID, workflows.QueryState, &v.Status); err != nil {

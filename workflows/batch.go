@@ -37,23 +37,33 @@ func (r *run) runBatch() {
 		if errors.Is(err, errMoved) {
 			continue
 		}
-		if !lost(err) || r.Losses >= maxLosses {
+		if err := r.replace(ctx, err); err != nil {
 			r.abandon(err)
 			break
 		}
-		r.Losses++
-		r.note(ctx, agent.EventSandboxLost, "sandbox", r.Sandbox.ID, "reason", reasonOf(err), "checkpoint", r.Tree)
-		r.again()
-		if r.ref(ctx).Run != r.Run {
-			continue
-		}
-		if err := r.acquire(ctx); err != nil {
-			r.abandon(err)
-			break
-		}
-		r.Said = append(r.Said, "The sandbox was lost and made anew from the last checkpoint: working folder, exported variables and everything outside the workspace are gone.")
 	}
 	r.observe()
+}
+
+// replace makes a sandbox from the last checkpoint in place of one that was lost, and voids what the batch did in that one.
+// What is no loss, or one too many, comes back as it is.
+func (r *run) replace(ctx workflow.Context, loss error) error {
+	if !lost(loss) || r.Losses >= maxLosses {
+		return loss
+	}
+	r.Losses++
+	r.note(ctx, agent.EventSandboxLost, "sandbox", r.Sandbox.ID, "reason", reasonOf(loss), "checkpoint", r.Tree)
+	if r.Batch != nil {
+		r.again()
+	}
+	if r.ref(ctx).Run != r.Run {
+		return nil // to adopt the other id makes one
+	}
+	if err := r.acquire(ctx); err != nil {
+		return err
+	}
+	r.Said = append(r.Said, "The sandbox was lost and made anew from the last checkpoint: working folder, exported variables and everything outside the workspace are gone.")
+	return nil
 }
 
 // errMoved means that the run was reset in the middle of a batch.

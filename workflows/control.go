@@ -99,6 +99,7 @@ func (r *run) update(ctx workflow.Context, verb agent.Verb, raw converter.RawVal
 	if err != nil {
 		return Recorded{}, refusalError(err)
 	}
+	letOthersRun(ctx) // signals that came before are followed before
 	i, err := r.follow(ctx, c)
 	if err == nil && c.Verb == agent.VerbEdit {
 		err = i.judged(ctx)

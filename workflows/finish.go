@@ -65,19 +65,7 @@ func (r *run) final(text string) {
 // checked runs the acceptance checks and says whether all passed. Failed ones go back to the model, until its rounds are
 // used up.
 func (r *run) checked() bool {
-	if _, err := r.adopt(); err != nil {
-		r.stop(err)
-		return false
-	}
-	ctx := r.grouped(r.work)
-	in := activities.ChecksInput{
-		Run: r.ref(ctx), Step: r.Step, Round: r.Rounds + 1, Sandbox: r.Sandbox.ID, Timeout: r.Limits.ToolTimeout, Notes: r.takeNotes(),
-	}
-	var out activities.ChecksOutput
-	limit := time.Duration(r.Limits.ToolTimeout) * time.Duration(len(r.Task.Acceptance.Checks))
-	err := r.during(ctx, func() error {
-		return workflow.ExecuteActivity(r.onHost(ctx, limit, "checks"), r.act.RunChecks, in).Get(ctx, &out)
-	})
+	out, err := r.runChecks()
 	if err != nil {
 		r.stop(err)
 		return false
@@ -93,6 +81,30 @@ func (r *run) checked() bool {
 	}
 	r.Said = append(r.Said, "You said that you are done, but acceptance checks failed. Mend it.\n\n"+out.Text)
 	return false
+}
+
+// runChecks runs the checks, again from the last checkpoint when the sandbox is lost meanwhile.
+func (r *run) runChecks() (out activities.ChecksOutput, err error) {
+	ctx := r.grouped(r.work)
+	limit := time.Duration(r.Limits.ToolTimeout) * time.Duration(len(r.Task.Acceptance.Checks))
+	for {
+		if _, err := r.adopt(); err != nil {
+			return out, err
+		}
+		in := activities.ChecksInput{
+			Run: r.ref(ctx), Step: r.Step, Round: r.Rounds + 1, Sandbox: r.Sandbox.ID, Timeout: r.Limits.ToolTimeout, Notes: r.takeNotes(),
+		}
+		err := r.during(ctx, func() error {
+			return workflow.ExecuteActivity(r.onHost(ctx, limit, "checks"), r.act.RunChecks, in).Get(ctx, &out)
+		})
+		if err == nil {
+			r.Losses = 0
+			return out, nil
+		}
+		if err := r.replace(ctx, err); err != nil {
+			return out, err
+		}
+	}
 }
 
 // finish writes the ledger, gives the sandbox back and makes the workflow's result. A cancellation does not reach it.
