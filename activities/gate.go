@@ -197,10 +197,11 @@ func (j judge) look(c agent.ToolCall) (judged, error) {
 	if err != nil {
 		return judged{}, err
 	}
-	return judged{tool: t, args: args, plan: plan, digest: digest, decision: j.rules.Decide(request(j.spec.Spec, c.Tool, args, plan))}, nil
+	return judged{tool: t, args: args, plan: plan, digest: digest, decision: j.rules.Decide(Request(j.spec.Spec, c.Tool, args, plan))}, nil
 }
 
-func request(s Spec, name string, args json.RawMessage, p tool.Plan) policy.Request {
+// Request is a call as policy sees it.
+func Request(s Spec, name string, args json.RawMessage, p tool.Plan) policy.Request {
 	r := policy.Request{
 		Tenant:    s.Task.Tenant,
 		User:      s.Task.User,
@@ -224,7 +225,7 @@ func request(s Spec, name string, args json.RawMessage, p tool.Plan) policy.Requ
 // checkRequest is an acceptance check as policy sees it: a shell call that the task's author asks for.
 func checkRequest(s Spec, command string) policy.Request {
 	args, _ := json.Marshal(map[string]string{"command": command}) // strings always marshal
-	return request(s, "shell", args, tool.Plan{
+	return Request(s, "shell", args, tool.Plan{
 		Effect:    agent.EffectSandboxed,
 		Risk:      agent.RiskLow,
 		Command:   command,

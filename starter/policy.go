@@ -9,8 +9,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"belay/activities"
 	"belay/agent"
 	"belay/policy"
+	"belay/sandbox"
 	"belay/tool"
 )
 
@@ -57,9 +59,6 @@ func (c *cli) policyCheckVerb() *cobra.Command {
 		},
 	}
 }
-
-// workspaceDir is where calls start, as a sandbox sees it.
-const workspaceDir = "/workspace"
 
 // explained is what is to be explained.
 type explained struct {
@@ -115,11 +114,10 @@ func (c *cli) explain(x explained) error {
 	if !ok {
 		return usagef("--agent: %q is not in %s", x.agent, c.set.Config)
 	}
-	r, err := x.request()
+	r, err := x.request(a.Confirmation)
 	if err != nil {
 		return err
 	}
-	r.Mode = a.Confirmation
 	e := explanation{b.Policy.Decide(r), facts{r.Tool, r.Arguments, r.Tenant, r.User, r.Agent, r.Mode, r.Effect, r.Resources, r.Shell}}
 	if c.asJSON {
 		return c.object(e)
@@ -140,34 +138,26 @@ func (c *cli) explain(x explained) error {
 }
 
 // request makes of the flags what the gate makes of a model's call.
-func (x explained) request() (policy.Request, error) {
-	r := policy.Request{Tenant: agent.TenantID(x.tenant), User: agent.UserID(x.user), Agent: x.agent, Tool: x.tool}
+func (x explained) request(mode agent.ConfirmationMode) (policy.Request, error) {
 	if x.tool == "" {
-		return r, usagef("--tool: missing; expected the tool that is called")
+		return policy.Request{}, usagef("--tool: missing; expected the tool that is called")
 	}
 	call, err := x.call()
 	if err != nil {
-		return r, err
+		return policy.Request{}, err
 	}
 	tools := tool.Default()
 	args, err := tools.Check(call)
 	if err != nil {
-		return r, usagef("--tool, --argument: %w", err)
+		return policy.Request{}, usagef("--tool, --argument: %w", err)
 	}
 	t, _ := tools.Lookup(x.tool) // Check knows it
-	plan, err := t.Plan(workspaceDir, args)
+	plan, err := t.Plan(sandbox.Workspace, args)
 	if err != nil {
-		return r, usagef("--argument: %w", err)
+		return policy.Request{}, usagef("--argument: %w", err)
 	}
-	r.Effect, r.Risk, r.Resources = plan.Effect, plan.Risk, plan.Resources
-	if err := json.Unmarshal(args, &r.Arguments); err != nil {
-		return r, fmt.Errorf("arguments: %w", err)
-	}
-	if plan.Command != "" {
-		shell := policy.Analyze(plan.Command)
-		r.Shell = &shell
-	}
-	return r, nil
+	task := agent.Task{Tenant: agent.TenantID(x.tenant), User: agent.UserID(x.user), Agent: x.agent}
+	return activities.Request(activities.Spec{Task: task, Mode: mode}, x.tool, args, plan), nil
 }
 
 // call reads the arguments as their types in the tool's schema ask: what is not a string there is JSON.
