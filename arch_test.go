@@ -19,18 +19,20 @@ var arrows = map[string][]string{
 	"":      {},
 	"agent": {},
 
-	"policy":  {"agent"},
+	"strictyaml": {"agent"},
+
+	"policy":  {"agent", "strictyaml"},
 	"store":   {"agent"},
 	"model":   {"agent"},
 	"sandbox": {},
 	"tool":    {"agent", "sandbox", "store"},
-	"config":  {"agent", "model", "policy", "sandbox", "tool"},
+	"config":  {"agent", "model", "policy", "sandbox", "strictyaml", "tool"},
 
 	"sandbox/sandboxtest": {"sandbox"},
 
 	// Adapters: only worker imports them.
 	"model/openai":            {"agent", "model"},
-	"model/scripted":          {"agent"},
+	"model/scripted":          {"agent", "strictyaml"},
 	"sandbox/process":         {"sandbox", "sandbox/process/cgroup", "sandbox/process/seccomp", "sandbox/process/wire"},
 	"sandbox/process/cgroup":  {"sandbox"},
 	"sandbox/process/guest":   {"sandbox", "sandbox/process/cgroup", "sandbox/process/wire"},
@@ -42,7 +44,7 @@ var arrows = map[string][]string{
 	"events":     {"activities", "agent", "store", "workflows"},
 
 	"starter": {
-		"activities", "agent", "config", "events", "model", "policy", "sandbox", "store", "tool", "workflows",
+		"activities", "agent", "config", "events", "model", "policy", "sandbox", "store", "strictyaml", "tool", "workflows",
 	},
 	"worker": {
 		"activities", "agent", "config", "events", "model", "model/openai", "model/scripted", "policy", "sandbox", "sandbox/process",
@@ -55,8 +57,8 @@ var arrows = map[string][]string{
 	},
 }
 
-// pure are the standard packages that agent, policy and workflows may import: nothing that reads a clock, a file or the
-// network, nothing random, no threads. Of time they use types and arithmetic, see clocks.
+// pure are the standard packages that agent, strictyaml, policy and workflows may import: nothing that reads a clock, a file
+// or the network, nothing random, no threads. Of time they use types and arithmetic, see clocks.
 var pure = []string{
 	"bytes", "cmp", "crypto/sha256", "embed", "encoding", "encoding/hex", "encoding/json", "errors", "fmt", "io", "io/fs", "iter",
 	"maps", "math", "math/big", "net/netip", "net/url", "path", "reflect", "regexp", "slices", "sort", "strconv", "strings", "time",
@@ -167,7 +169,7 @@ func TestImportsFollowTheArrows(t *testing.T) {
 func TestPurePackagesReachNothingOutside(t *testing.T) {
 	t.Parallel()
 	pkgs := source(t)
-	for _, pkg := range []string{"agent", "policy", "workflows"} {
+	for _, pkg := range []string{"agent", "strictyaml", "policy", "workflows"} {
 		for _, f := range pkgs[pkg] {
 			for _, p := range f.imported(t) {
 				first, _, _ := strings.Cut(p, "/")

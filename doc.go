@@ -7,6 +7,8 @@
 //
 // Package [belay/agent] is the vocabulary: Task, Limits, ToolCall, Action, Decision, Control, Ledger, Event. It decodes what
 // people write strictly and imports nothing but the standard library, so everything else may use it, workflows included.
+// Package [belay/strictyaml] reads the YAML files that people write, and tells every mistake in them with its line and with
+// what was expected.
 //
 // # What an agent touches
 //

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"belay/agent"
+	"belay/strictyaml"
 	"belay/tool"
 )
 
@@ -36,7 +37,7 @@ type Agent struct {
 // maxPrompt bounds a system prompt, in bytes.
 const maxPrompt = 64 << 10
 
-func (l *loader) agent(name string, a *Agent, d *Document) {
+func (l *loader) agent(name string, a *Agent, d *strictyaml.Document) {
 	l.name(d, name, &a.Name)
 	a.Model = cmp.Or(a.Model, "default")
 	a.Sandbox = cmp.Or(a.Sandbox, "default")
@@ -53,7 +54,7 @@ func (l *loader) agent(name string, a *Agent, d *Document) {
 	for i, t := range a.Tools {
 		at := fmt.Sprintf("tools[%d]", i)
 		if !slices.Contains(known, t) {
-			l.wrong(d, at, "%.40q: no such tool; %s", t, suggest(t, known))
+			l.wrong(d, at, "%.40q: no such tool; %s", t, strictyaml.Suggest(t, known))
 		} else if slices.Contains(a.Tools[:i], t) {
 			l.wrong(d, at, "%q is listed twice", t)
 		}
@@ -70,7 +71,7 @@ func toolNames(s *tool.Set) (names []string) {
 var promptFileForm = regexp.MustCompile(`^[a-zA-Z0-9_][a-zA-Z0-9._-]*\.md$`)
 
 // prompt finds the system prompt.
-func (l *loader) prompt(a *Agent, d *Document) {
+func (l *loader) prompt(a *Agent, d *strictyaml.Document) {
 	at := "prompt"
 	switch inline, file := d.Has("prompt"), d.Has("prompt_file"); {
 	case inline && file:
@@ -94,7 +95,7 @@ func (l *loader) prompt(a *Agent, d *Document) {
 }
 
 // limits checks limits that someone wrote. A written zero would pass for a limit that was left out.
-func (l *loader) limits(d *Document, at string, have agent.Limits) {
+func (l *loader) limits(d *strictyaml.Document, at string, have agent.Limits) {
 	for _, err := range have.Validate() {
 		l.problems = append(l.problems, d.At(fmt.Errorf("%s.%w", at, err)))
 	}

@@ -5,6 +5,7 @@ import (
 	"belay/model"
 	"belay/policy"
 	"belay/sandbox"
+	"belay/strictyaml"
 )
 
 // Bundle is a validated configuration: every name in it is the name of something in it. It never changes, and nobody may
@@ -31,7 +32,7 @@ func (b *Bundle) Webhook() string { return b.webhook }
 func (b *Bundle) Profile(name string) (sandbox.Profile, error) {
 	p, ok := b.Profiles[name]
 	if !ok {
-		return sandbox.Profile{}, agent.Errorf(agent.StateError, "sandbox profile %.40q: not in the configuration; %s", name, suggest(name, sortedNames(b.Profiles)))
+		return sandbox.Profile{}, agent.Errorf(agent.StateError, "sandbox profile %.40q: not in the configuration; %s", name, strictyaml.Suggest(name, sortedNames(b.Profiles)))
 	}
 	return p, nil
 }
@@ -40,7 +41,7 @@ func (b *Bundle) Profile(name string) (sandbox.Profile, error) {
 // ask for a model that a later configuration no longer has: a StateError.
 func (b *Bundle) Chain(name string) ([]model.Config, error) {
 	if _, ok := b.Models[name]; !ok {
-		return nil, agent.Errorf(agent.StateError, "model %.40q: not in the configuration; %s", name, suggest(name, sortedNames(b.Models)))
+		return nil, agent.Errorf(agent.StateError, "model %.40q: not in the configuration; %s", name, strictyaml.Suggest(name, sortedNames(b.Models)))
 	}
 	var chain []model.Config
 	seen := map[string]bool{}

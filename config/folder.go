@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"belay/agent"
+	"belay/strictyaml"
 )
 
 // The files of a configuration folder, and the extensions of those in its subfolders.
@@ -40,13 +41,13 @@ type folder map[string][]byte
 
 // readFolder reads a configuration folder. Hidden files are skipped, as a mounted ConfigMap has them; every other file
 // that has no place in the folder is a problem, since it would be ignored in silence.
-func readFolder(fsys fs.FS) (folder, []*Problem) {
+func readFolder(fsys fs.FS) (folder, []*strictyaml.Problem) {
 	f := folder{}
 	entries, err := fs.ReadDir(fsys, ".")
 	if err != nil {
-		return f, []*Problem{unreadable(".", err, "a folder")}
+		return f, []*strictyaml.Problem{unreadable(".", err, "a folder")}
 	}
-	var problems []*Problem
+	var problems []*strictyaml.Problem
 	for _, e := range entries {
 		name := e.Name()
 		switch {
@@ -56,16 +57,16 @@ func readFolder(fsys fs.FS) (folder, []*Problem) {
 		case slices.Contains(rootFiles, name):
 			problems = append(problems, f.read(fsys, name)...)
 		default:
-			problems = append(problems, &Problem{File: name, Line: 1, Text: "unexpected here; " + suggest(name, slices.Concat(subfolders, rootFiles))})
+			problems = append(problems, &strictyaml.Problem{File: name, Line: 1, Text: "unexpected here; " + strictyaml.Suggest(name, slices.Concat(subfolders, rootFiles))})
 		}
 	}
 	return f, problems
 }
 
-func (f folder) readSubfolder(fsys fs.FS, dir string) (problems []*Problem) {
+func (f folder) readSubfolder(fsys fs.FS, dir string) (problems []*strictyaml.Problem) {
 	entries, err := fs.ReadDir(fsys, dir)
 	if err != nil {
-		return []*Problem{unreadable(dir, err, "a folder")}
+		return []*strictyaml.Problem{unreadable(dir, err, "a folder")}
 	}
 	for _, e := range entries {
 		name := path.Join(dir, e.Name())
@@ -74,29 +75,29 @@ func (f folder) readSubfolder(fsys fs.FS, dir string) (problems []*Problem) {
 		case ext == ".yaml" || ext == ".md":
 			problems = append(problems, f.read(fsys, name)...)
 		default:
-			problems = append(problems, &Problem{File: name, Line: 1, Text: "unexpected here; expected files named *.yaml or *.md"})
+			problems = append(problems, &strictyaml.Problem{File: name, Line: 1, Text: "unexpected here; expected files named *.yaml or *.md"})
 		}
 	}
 	return problems
 }
 
-func (f folder) read(fsys fs.FS, name string) []*Problem {
+func (f folder) read(fsys fs.FS, name string) []*strictyaml.Problem {
 	b, err := fs.ReadFile(fsys, name)
 	switch {
 	case err != nil:
-		return []*Problem{unreadable(name, err, "a file")}
+		return []*strictyaml.Problem{unreadable(name, err, "a file")}
 	case len(b) > maxFile:
-		return []*Problem{{File: name, Line: 1, Text: fmt.Sprintf("%d bytes; expected at most %d", len(b), maxFile)}}
+		return []*strictyaml.Problem{{File: name, Line: 1, Text: fmt.Sprintf("%d bytes; expected at most %d", len(b), maxFile)}}
 	}
 	f[name] = b
 	return nil
 }
 
-func unreadable(name string, err error, want string) *Problem {
+func unreadable(name string, err error, want string) *strictyaml.Problem {
 	if p, ok := errors.AsType[*fs.PathError](err); ok {
 		err = p.Err
 	}
-	return &Problem{File: name, Line: 1, Text: fmt.Sprintf("%v; expected %s that can be read", err, want)}
+	return &strictyaml.Problem{File: name, Line: 1, Text: fmt.Sprintf("%v; expected %s that can be read", err, want)}
 }
 
 // yamlIn lists the YAML files of a subfolder, sorted.

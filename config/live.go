@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"belay/agent"
+	"belay/strictyaml"
 )
 
 // maxKept is how many bundles that were current a Live keeps by their digest, besides the one that is.
@@ -83,7 +84,7 @@ func (l *Live) poll() (changed bool, err error) {
 }
 
 // judged names what was found in a folder, so that one state of it is judged once.
-func judged(f folder, problems []*Problem) agent.Digest {
+func judged(f folder, problems []*strictyaml.Problem) agent.Digest {
 	found := string(f.digest())
 	for _, p := range problems {
 		found += "\n" + p.Error()
@@ -92,7 +93,7 @@ func judged(f folder, problems []*Problem) agent.Digest {
 }
 
 // take judges what was read and, when it is good, puts it in force. The caller holds l.reload.
-func (l *Live) take(f folder, problems []*Problem) error {
+func (l *Live) take(f folder, problems []*strictyaml.Problem) error {
 	l.seen = judged(f, problems)
 	b, err := parse(f, problems)
 	if err != nil {

@@ -1,9 +1,6 @@
 package config
 
 import (
-	"cmp"
-	"errors"
-	"fmt"
 	"io/fs"
 	"maps"
 	"os"
@@ -15,9 +12,11 @@ import (
 	"belay/model"
 	"belay/policy"
 	"belay/sandbox"
+	"belay/strictyaml"
 )
 
-// Load reads a configuration folder as a whole. Its error joins a Problem for everything that is wrong with it.
+// Load reads a configuration folder as a whole. Its error joins a strictyaml.Problem for everything that is wrong
+// with it.
 func Load(fsys fs.FS) (*Bundle, error) {
 	f, problems := readFolder(fsys)
 	return parse(f, problems)
@@ -26,51 +25,18 @@ func Load(fsys fs.FS) (*Bundle, error) {
 // LoadDir is Load for a folder of the host; its problems name files by their path from the working folder.
 func LoadDir(dir string) (*Bundle, error) {
 	b, err := Load(os.DirFS(dir))
-	if err == nil {
-		return b, nil
-	}
-	problems := Problems(err)
-	for _, p := range problems {
-		p.File = path.Join(dir, p.File)
-	}
-	return nil, joined(problems)
-}
-
-// Problems gives the problems that an error of this package joins.
-func Problems(err error) []*Problem {
-	if p, ok := err.(*Problem); ok {
-		return []*Problem{p}
-	}
-	var all []*Problem
-	if many, ok := err.(interface{ Unwrap() []error }); ok {
-		for _, e := range many.Unwrap() {
-			all = append(all, Problems(e)...)
-		}
-	}
-	return all
-}
-
-// joined gives problems as one error, ordered by where they are.
-func joined(problems []*Problem) error {
-	slices.SortStableFunc(problems, func(a, b *Problem) int {
-		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line))
-	})
-	errs := make([]error, len(problems))
-	for i, p := range problems {
-		errs[i] = p
-	}
-	return errors.Join(errs...)
+	return b, strictyaml.Within(dir, err)
 }
 
 // loader turns the files of a folder into a bundle and gathers what is wrong with them.
 type loader struct {
 	folder   folder
-	problems []*Problem
-	docs     map[string]*Document // of what decoded, by file
+	problems []*strictyaml.Problem
+	docs     map[string]*strictyaml.Document // of what decoded, by file
 }
 
-func parse(f folder, problems []*Problem) (*Bundle, error) {
-	l := &loader{folder: f, problems: problems, docs: map[string]*Document{}}
+func parse(f folder, problems []*strictyaml.Problem) (*Bundle, error) {
+	l := &loader{folder: f, problems: problems, docs: map[string]*strictyaml.Document{}}
 	b := &Bundle{
 		Agents:   definitions(l, agentsDir, l.agent),
 		Models:   definitions(l, modelsDir, l.model),
@@ -95,15 +61,15 @@ func parse(f folder, problems []*Problem) (*Bundle, error) {
 		}
 	}
 	l.references(b)
-	if len(l.problems) > 0 {
-		return nil, joined(l.problems)
+	if err := strictyaml.Join(l.problems); err != nil {
+		return nil, err
 	}
 	return b, nil
 }
 
 // definitions reads a subfolder with one definition a file, each by the name of its file. One that does not decode is kept
 // by its name alone, so that references to it are not called wrong as well.
-func definitions[T any](l *loader, dir string, check func(name string, v *T, d *Document)) map[string]T {
+func definitions[T any](l *loader, dir string, check func(name string, v *T, d *strictyaml.Document)) map[string]T {
 	all := map[string]T{}
 	files := l.folder.yamlIn(dir)
 	if len(files) == 0 {
@@ -121,15 +87,15 @@ func definitions[T any](l *loader, dir string, check func(name string, v *T, d *
 }
 
 // decode reads one file; nil when it can't be read.
-func (l *loader) decode(file string, v any) *Document {
+func (l *loader) decode(file string, v any) *strictyaml.Document {
 	src, ok := l.folder[file]
 	if !ok {
 		l.file(file, "missing; expected this file")
 		return nil
 	}
-	d, err := Decode(file, src, v)
+	d, err := strictyaml.Decode(file, src, v)
 	if err != nil {
-		l.problems = append(l.problems, Problems(err)...)
+		l.problems = append(l.problems, strictyaml.Problems(err)...)
 		return nil
 	}
 	l.docs[file] = d
@@ -138,15 +104,15 @@ func (l *loader) decode(file string, v any) *Document {
 
 // file notes what is wrong with a file as a whole.
 func (l *loader) file(name, text string) {
-	l.problems = append(l.problems, &Problem{File: name, Line: 1, Text: text})
+	l.problems = append(l.problems, &strictyaml.Problem{File: name, Line: 1, Text: text})
 }
 
-func (l *loader) wrong(d *Document, path, format string, args ...any) {
+func (l *loader) wrong(d *strictyaml.Document, path, format string, args ...any) {
 	l.problems = append(l.problems, d.Problem(path, format, args...))
 }
 
 // name checks the name that a definition has by its file, and the one written in it.
-func (l *loader) name(d *Document, file string, written *string) {
+func (l *loader) name(d *strictyaml.Document, file string, written *string) {
 	if !agent.ValidName(file) {
 		l.wrong(d, "", "the file is named %.40q; expected %s", file, agent.NameForm)
 	}
@@ -156,28 +122,24 @@ func (l *loader) name(d *Document, file string, written *string) {
 	*written = file
 }
 
-func (l *loader) model(name string, m *model.Config, d *Document) {
+func (l *loader) model(name string, m *model.Config, d *strictyaml.Document) {
 	l.name(d, name, &m.Name)
 	for _, err := range m.Validate() {
 		l.problems = append(l.problems, d.At(err))
 	}
 }
 
-// policy reads the rules. Their package checks them, and tells the first mistake as "file:line: text".
+// policy reads the rules; their package checks them.
 func (l *loader) policy() *policy.Set {
 	set, err := policy.Load(l.folder, l.folder.yamlIn(policyDir)...)
 	if err == nil {
 		return set
 	}
-	p := &Problem{File: policyDir, Line: 1, Text: err.Error()}
-	var line int
-	if file, rest, ok := strings.Cut(err.Error(), ":"); ok {
-		if n, _ := fmt.Sscanf(rest, "%d:", &line); n == 1 {
-			_, text, _ := strings.Cut(rest, ": ")
-			p = &Problem{File: file, Line: line, Text: text}
-		}
+	problems := strictyaml.Problems(err)
+	if len(problems) == 0 {
+		l.file(policyDir, err.Error())
 	}
-	l.problems = append(l.problems, p)
+	l.problems = append(l.problems, problems...)
 	return nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"maps"
 
 	"belay/agent"
+	"belay/strictyaml"
 )
 
 // Place is where a bundle is put to use: what one worker adds to the files, so that the same files serve a laptop, the demo
@@ -50,7 +51,7 @@ func (p Place) serves(t Tenant) bool {
 func (b *Bundle) useModels(p Place) error {
 	if p.Model != "" {
 		if _, ok := b.Models[p.Model]; !ok {
-			return fmt.Errorf("model %q: not in the configuration; %s", p.Model, suggest(p.Model, sortedNames(b.Models)))
+			return fmt.Errorf("model %q: not in the configuration; %s", p.Model, strictyaml.Suggest(p.Model, sortedNames(b.Models)))
 		}
 		b.Agents = maps.Clone(b.Agents)
 		for name, a := range b.Agents {

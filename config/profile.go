@@ -8,6 +8,7 @@ import (
 
 	"belay/agent"
 	"belay/sandbox"
+	"belay/strictyaml"
 )
 
 // unconfinable is what a profile may let a host lack.
@@ -15,12 +16,12 @@ var unconfinable = []string{"memory", "pids", "cpu", "seccomp"}
 
 var variableForm = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-func (l *loader) profile(name string, p *sandbox.Profile, d *Document) {
+func (l *loader) profile(name string, p *sandbox.Profile, d *strictyaml.Document) {
 	if !agent.ValidName(name) {
 		l.wrong(d, name, "%.40q; expected %s", name, agent.NameForm)
 	}
 	if p.Name != "" && p.Name != name {
-		l.wrong(d, join(name, "name"), "%.40q; expected %q, under which it stands, or nothing", p.Name, name)
+		l.wrong(d, name+".name", "%.40q; expected %q, under which it stands, or nothing", p.Name, name)
 	}
 	p.Name = name
 	for _, size := range []struct {
@@ -34,17 +35,17 @@ func (l *loader) profile(name string, p *sandbox.Profile, d *Document) {
 		{"tmp_mib", p.TmpMiB, 1, 1 << 20},
 	} {
 		if size.value < size.from || size.value > size.to {
-			l.wrong(d, join(name, size.field), "%d; expected %d to %d", size.value, size.from, size.to)
+			l.wrong(d, name+"."+size.field, "%d; expected %d to %d", size.value, size.from, size.to)
 		}
 	}
 	for _, v := range slices.Sorted(maps.Keys(p.Env)) {
 		if !variableForm.MatchString(v) {
-			l.wrong(d, join(join(name, "env"), v), "not the name of an environment variable; expected letters, digits and _")
+			l.wrong(d, name+".env."+v, "not the name of an environment variable; expected letters, digits and _")
 		}
 	}
 	for i, u := range p.Unconfined {
 		if !slices.Contains(unconfinable, u) {
-			l.wrong(d, fmt.Sprintf("%s.unconfined[%d]", name, i), "%.40q; %s", u, suggest(u, unconfinable))
+			l.wrong(d, fmt.Sprintf("%s.unconfined[%d]", name, i), "%.40q; %s", u, strictyaml.Suggest(u, unconfinable))
 		}
 	}
 }

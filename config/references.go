@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"belay/agent"
+	"belay/strictyaml"
 )
 
 // references checks every name in one file that must be the name of something in another.
@@ -38,11 +39,11 @@ func (l *loader) references(b *Bundle) {
 	}
 	_, named := l.folder[reviewersFile]
 	if b.Policy != nil && (!named || l.docs[reviewersFile] != nil) {
-		l.policyReviewers(b.Reviewers)
+		l.problems = append(l.problems, strictyaml.Problems(b.Policy.CheckReviewers(b.Reviewers.known()))...)
 	}
 }
 
-func (l *loader) allowedKnown(d *Document, at, kind string, list, names []string) {
+func (l *loader) allowedKnown(d *strictyaml.Document, at, kind string, list, names []string) {
 	for i, name := range list {
 		if name != everything {
 			known(l, d, fmt.Sprintf("%s[%d]", at, i), kind, name, names)
@@ -50,9 +51,9 @@ func (l *loader) allowedKnown(d *Document, at, kind string, list, names []string
 	}
 }
 
-func known(l *loader, d *Document, at, kind, name string, names []string) {
+func known(l *loader, d *strictyaml.Document, at, kind, name string, names []string) {
 	if !slices.Contains(names, name) {
-		l.wrong(d, at, "%.40q: no such %s; %s", name, kind, suggest(name, names))
+		l.wrong(d, at, "%.40q: no such %s; %s", name, kind, strictyaml.Suggest(name, names))
 	}
 }
 
@@ -76,23 +77,4 @@ func (b *Bundle) circle(start string) []string {
 		return nil
 	}
 	return visit(start, nil)
-}
-
-// policyReviewers checks that the people whom rules ask are known. The rules are read once more, as plain YAML, for the
-// lines on which they stand.
-func (l *loader) policyReviewers(r Reviewers) {
-	for _, file := range l.folder.yamlIn(policyDir) {
-		var top map[string]any
-		d := l.decode(file, &top)
-		rules, _ := top["rules"].([]any)
-		for i, rule := range rules {
-			fields, _ := rule.(map[string]any)
-			approval, _ := fields["approval"].(map[string]any)
-			reviewers, _ := approval["reviewers"].([]any)
-			for j, who := range reviewers {
-				name, _ := who.(string)
-				known(l, d, fmt.Sprintf("rules[%d].approval.reviewers[%d]", i, j), "reviewer", name, r.known())
-			}
-		}
-	}
 }

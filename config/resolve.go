@@ -11,6 +11,7 @@ import (
 	"belay/agent"
 	"belay/model"
 	"belay/sandbox"
+	"belay/strictyaml"
 	"belay/tool"
 )
 
@@ -35,11 +36,11 @@ type Resolved struct {
 func (b *Bundle) Resolve(task agent.Task) (Resolved, error) {
 	t, ok := b.Tenants[task.Tenant]
 	if !ok {
-		return Resolved{}, agent.Errorf(agent.Unauthorized, "tenant: %q: not served here; %s", task.Tenant, suggest(string(task.Tenant), sortedNames(b.Tenants)))
+		return Resolved{}, agent.Errorf(agent.Unauthorized, "tenant: %q: not served here; %s", task.Tenant, strictyaml.Suggest(string(task.Tenant), sortedNames(b.Tenants)))
 	}
 	a, ok := b.Agents[task.Agent]
 	if !ok {
-		return Resolved{}, agent.Errorf(agent.InvalidInput, "agent: %q: no such agent; %s", task.Agent, suggest(task.Agent, sortedNames(b.Agents)))
+		return Resolved{}, agent.Errorf(agent.InvalidInput, "agent: %q: no such agent; %s", task.Agent, strictyaml.Suggest(task.Agent, sortedNames(b.Agents)))
 	}
 	if err := b.permit(t, a); err != nil {
 		return Resolved{}, err

@@ -1,6 +1,7 @@
 package config_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -9,6 +10,7 @@ import (
 
 	"belay/agent"
 	"belay/config"
+	"belay/policy"
 )
 
 func TestResolve(t *testing.T) {
@@ -249,5 +251,25 @@ func TestInRefuses(t *testing.T) {
 				t.Errorf("%s: %v, want %s", tt.name, err, tt.want)
 			}
 		}
+	}
+}
+
+func TestARuleMayNameAGroup(t *testing.T) {
+	t.Parallel()
+	files := good(t)
+	files["reviewers.yaml"] = file("users: [ana, ben, lead]\ngroups: {security: [ana, ben]}\n")
+	files["policy/extra.yaml"] = file(`rules:
+  - id: tags
+    effect: require_approval
+    when: tool == "shell" && args.command == "make release"
+    reason: Releases are for security.
+    approval: {reviewers: ["group:security"]}
+    examples: {match: [{tool: shell, command: make release}], no_match: [{tool: shell, command: make}]}
+`)
+	b := load(t, files)
+	shell := policy.Analyze("make release")
+	d := b.Policy.Decide(policy.Request{Mode: agent.ConfirmNever, Tool: "shell", Arguments: map[string]any{"command": "make release"}, Shell: &shell})
+	if got := b.Reviewers.Expand(d.Reviewers); !slices.Equal(got, []agent.UserID{"ana", "ben"}) {
+		t.Errorf("reviewers %v stand for %v, want ana and ben", d.Reviewers, got)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"belay/agent"
+	"belay/strictyaml"
 )
 
 // Reviewers are the people who may be asked, and how they are told. Rules name them as users ("ana") or as groups
@@ -58,7 +59,7 @@ func (r Reviewers) known() (names []string) {
 
 var envForm = regexp.MustCompile(`^[A-Z_][A-Z0-9_]{0,127}$`)
 
-func (l *loader) reviewers(r *Reviewers, d *Document) {
+func (l *loader) reviewers(r *Reviewers, d *strictyaml.Document) {
 	for i, u := range r.Users {
 		at := fmt.Sprintf("users[%d]", i)
 		if !agent.ValidName(string(u)) {
@@ -68,7 +69,7 @@ func (l *loader) reviewers(r *Reviewers, d *Document) {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.Groups)) {
-		at, members := join("groups", name), r.Groups[name]
+		at, members := "groups."+name, r.Groups[name]
 		if !agent.ValidName(name) {
 			l.wrong(d, at, "%.40q; expected %s", name, agent.NameForm)
 		}
@@ -78,7 +79,7 @@ func (l *loader) reviewers(r *Reviewers, d *Document) {
 		for i, m := range members {
 			at := fmt.Sprintf("%s[%d]", at, i)
 			if !slices.Contains(r.Users, m) {
-				l.wrong(d, at, "%.40q: no such user; %s", m, suggest(string(m), Reviewers{Users: r.Users}.known()))
+				l.wrong(d, at, "%.40q: no such user; %s", m, strictyaml.Suggest(string(m), Reviewers{Users: r.Users}.known()))
 			} else if slices.Contains(members[:i], m) {
 				l.wrong(d, at, "%q is listed twice", m)
 			}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"belay/agent"
+	"belay/strictyaml"
 )
 
 // Tenant is who pays for tasks, and what its tasks may use at the most.
@@ -29,7 +30,7 @@ func allows(list []string, name string) bool {
 	return slices.Contains(list, name) || slices.Contains(list, everything)
 }
 
-func (l *loader) tenant(name string, t *Tenant, d *Document) {
+func (l *loader) tenant(name string, t *Tenant, d *strictyaml.Document) {
 	l.name(d, name, (*string)(&t.Name))
 	l.limits(d, "ceiling", t.Ceiling)
 	for _, limit := range t.Ceiling.Missing() {
@@ -41,7 +42,7 @@ func (l *loader) tenant(name string, t *Tenant, d *Document) {
 	l.allowed(d, "models", t.Models)
 }
 
-func (l *loader) allowed(d *Document, at string, list []string) {
+func (l *loader) allowed(d *strictyaml.Document, at string, list []string) {
 	if len(list) == 0 {
 		l.wrong(d, at, "missing; expected names, or %q for all", everything)
 	}

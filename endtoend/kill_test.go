@@ -189,6 +189,9 @@ func handedBack(t *testing.T, k task) {
 	if a.GetState() != enums.PENDING_ACTIVITY_STATE_SCHEDULED || a.GetAttempt() != 2 {
 		t.Errorf("%s: %s is %s at attempt %d, want it handed back", k.goal, a.GetActivityType().GetName(), a.GetState(), a.GetAttempt())
 	}
+	if wait := time.Until(a.GetScheduledTime().AsTime()); wait > time.Second {
+		t.Errorf("%s: the next attempt waits for another %s, want it at once", k.goal, wait)
+	}
 	if f := a.GetLastFailure(); f.GetMessage() != "the worker is stopping" {
 		t.Errorf("%s: the attempt before ended with %q", k.goal, f.GetMessage())
 	}

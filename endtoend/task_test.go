@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -21,7 +20,6 @@ import (
 	"belay/activities"
 	"belay/agent"
 	"belay/events"
-	"belay/testserver"
 	"belay/workflows"
 )
 
@@ -77,21 +75,21 @@ func (k task) wait(t *testing.T) (e ended) {
 
 func (k task) described(t *testing.T, run string) *workflow.WorkflowExecutionInfo {
 	t.Helper()
-	d, err := k.client.DescribeWorkflowExecution(t.Context(), k.id, run)
+	d, err := k.client.DescribeWorkflow(t.Context(), k.id, run)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return d.GetWorkflowExecutionInfo()
+	return d.RawResponse.GetWorkflowExecutionInfo()
 }
 
 // doing is what the server knows of the activities that are not at their end.
 func (k task) doing(t *testing.T) []*workflow.PendingActivityInfo {
 	t.Helper()
-	d, err := k.client.DescribeWorkflowExecution(t.Context(), k.id, "")
+	d, err := k.client.DescribeWorkflow(t.Context(), k.id, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return d.GetPendingActivities()
+	return d.RawResponse.GetPendingActivities()
 }
 
 func (k task) query(name string, into any) error {
@@ -276,60 +274,6 @@ func (k task) boughtOnce(t *testing.T, repeated ...int) {
 		}
 	}
 }
-
-// said is what a command line answered.
-type said struct {
-	stdout, stderr string
-	err            error
-}
-
-// temporal runs the real temporal command in the world.
-func (w *world) temporal(t *testing.T, args ...string) said {
-	t.Helper()
-	path, err := testserver.CLI()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return w.command(t, path, args...)
-}
-
-// belay runs the real belay command in the world.
-func (w *world) belay(t *testing.T, args ...string) said {
-	t.Helper()
-	path, err := testserver.Program("belay")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return w.command(t, path, args...)
-}
-
-func (w *world) command(t *testing.T, path string, args ...string) said {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	var stdout, stderr strings.Builder
-	cmd := exec.CommandContext(ctx, path, args...)
-	cmd.Env, cmd.Stdout, cmd.Stderr = w.environment(), &stdout, &stderr
-	err := cmd.Run()
-	return said{stdout.String(), stderr.String(), err}
-}
-
-// environment is what a person's shell holds who works in this world.
-func (w *world) environment() []string {
-	return append(w.server.Environment(w.namespace), "BELAY_STORE="+w.worker.Store, "NO_COLOR=1")
-}
-
-// must fails the test when the command failed.
-func (s said) must(t *testing.T) string {
-	t.Helper()
-	if s.err != nil {
-		t.Fatalf("%v\n%s%s", s.err, s.stdout, s.stderr)
-	}
-	return s.stdout
-}
-
-// reason is what a command wrote about its failure, without the quoting of its log.
-func (s said) reason() string { return strings.ReplaceAll(s.stderr, `\"`, `"`) }
 
 // contextOf is a context for what is done after a test, whose own is over.
 func contextOf(t *testing.T) context.Context { return context.WithoutCancel(t.Context()) }

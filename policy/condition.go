@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"errors"
 	"fmt"
 	"reflect"
 	"regexp"
@@ -99,9 +98,8 @@ var (
 	unknownField = regexp.MustCompile(`^undefined field '([^']+)'`)
 )
 
-// suggest makes CEL's message one line and adds the name that was most likely meant.
+// suggest adds to CEL's message the name that was most likely meant.
 func suggest(message string) string {
-	message = oneLine(message)
 	if m := unknownName.FindStringSubmatch(message); m != nil {
 		return fmt.Sprintf("unknown name %q%s", m[1], didYouMean(m[1], append(names(variables()), "low", "medium", "high")))
 	}
@@ -127,13 +125,4 @@ func factFields() []string {
 		}
 	}
 	return all
-}
-
-// positionIn turns a *mistake in a condition into the place in the file that holds the condition.
-func positionIn(err error, s scalar) (line, column int) {
-	m, ok := errors.AsType[*mistake](err)
-	if !ok {
-		return s.node.Line, s.node.Column
-	}
-	return s.place(m.line, m.column)
 }

@@ -3,11 +3,13 @@ package policy
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
 
 	"belay/agent"
+	"belay/strictyaml"
 )
 
 // wrappers are ways to run a script inside another one.
@@ -89,11 +91,21 @@ func FuzzAnalyze(f *testing.F) {
 }
 
 func FuzzParse(f *testing.F) {
+	placed := regexp.MustCompile(`^p\.yaml:[1-9][0-9]*:([1-9][0-9]*:)? .`)
 	f.Add(ruleFile)
 	f.Add("rules:\n  - &a {id: a}\n  - *a\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		if _, err := Parse("p.yaml", []byte(text)); err != nil && (strings.Contains(err.Error(), "\n") || !strings.HasPrefix(err.Error(), "p.yaml:")) {
-			t.Errorf("the error is not one line that names the place: %v", err)
+		_, err := Parse("p.yaml", []byte(text))
+		if err == nil {
+			return
+		}
+		if len(strictyaml.Problems(err)) == 0 {
+			t.Errorf("%v names no problem", err)
+		}
+		for line := range strings.SplitSeq(err.Error(), "\n") {
+			if !placed.MatchString(line) {
+				t.Errorf("the error has a line that names no place: %q", line)
+			}
 		}
 	})
 }

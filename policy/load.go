@@ -4,18 +4,17 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
-	"io"
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
 	"strings"
 
 	"cel.dev/cel-go/cel"
-	"go.yaml.in/yaml/v3"
 
 	"belay/agent"
+	"belay/strictyaml"
 )
 
 // schema names the format of rule files and the facts of conditions; it is part of every Set's digest.
@@ -43,11 +42,12 @@ type rule struct {
 	reviewers []agent.UserID
 	sandbox   string
 	examples  []example
-	at        string // file:line
+	doc       *strictyaml.Document // in which it stands
+	path      string               // of it there
 }
 
-// Load reads rule files, named by slash-separated paths in fsys, as one set. The error is of type InvalidInput, one line, and
-// names file, line and what was expected there; one mistake refuses all.
+// Load reads rule files, named by slash-separated paths in fsys, as one set. One mistake refuses all. The error is of type
+// InvalidInput and joins a strictyaml.Problem for every mistake in the files; in a condition, it has a column.
 func Load(fsys fs.FS, names ...string) (*Set, error) {
 	files := map[string][]byte{}
 	for _, name := range names {
@@ -80,107 +80,85 @@ func assemble(files map[string][]byte) (*Set, error) {
 	s := &Set{}
 	sum := sha256.New()
 	fmt.Fprintf(sum, "%s\n", schema)
+	var problems []*strictyaml.Problem
 	for _, name := range names(files) {
 		data := bytes.ReplaceAll(files[name], []byte("\r\n"), []byte("\n"))
 		fmt.Fprintf(sum, "%d %s %d ", len(name), name, len(data))
 		sum.Write(data)
-		rules, err := parseFile(env, name, data)
-		if err != nil {
-			return nil, agent.Errorf(agent.InvalidInput, "%w", err)
-		}
-		s.rules = append(s.rules, rules...)
+		rules, wrong := readFile(env, name, data)
+		s.rules, problems = append(s.rules, rules...), append(problems, wrong...)
 	}
 	s.digest = agent.Digest(hex.EncodeToString(sum.Sum(nil)))
-	if err := s.check(); err != nil {
+	if len(problems) == 0 {
+		problems = s.check()
+	}
+	if err := strictyaml.Join(problems); err != nil {
 		return nil, agent.Errorf(agent.InvalidInput, "%w", err)
 	}
 	return s, nil
 }
 
 // check finds what only shows when all rules are known: ids given twice, and conditions that err on some rule's example.
-func (s *Set) check() error {
+func (s *Set) check() (problems []*strictyaml.Problem) {
 	slices.SortStableFunc(s.rules, func(a, b rule) int { return strings.Compare(a.id, b.id) })
 	for i := 1; i < len(s.rules); i++ {
 		if a, b := s.rules[i-1], s.rules[i]; a.id == b.id {
-			return fmt.Errorf("%s: rule %q: the id is taken by the rule at %s", b.at, b.id, a.at)
+			problems = append(problems, b.doc.Problem(b.path+".id", "%q is taken by the rule at %s; expected an id of its own", b.id, a.doc.Place(a.path)))
 		}
 	}
 	for _, r := range s.rules {
-		for _, other := range s.rules {
-			for _, e := range other.examples {
-				if _, err := r.condition.holds(e.facts); err != nil {
-					return fmt.Errorf("%s: rule %q: when: can't be evaluated on the example at %s: %s", r.at, r.id, e.at, oneLine(err.Error()))
-				}
+		if at, err := s.tryExamples(r.condition); err != nil {
+			problems = append(problems, r.doc.Problem(r.path+".when", "can't be evaluated on the example at %s: %v", at, err))
+		}
+	}
+	return problems
+}
+
+// tryExamples evaluates a condition on the examples of all rules, and gives the place of the first on which it errs.
+func (s *Set) tryExamples(c condition) (at string, err error) {
+	for _, r := range s.rules {
+		for _, e := range r.examples {
+			if _, err := c.holds(e.facts); err != nil {
+				return e.at, err
 			}
 		}
 	}
-	return nil
+	return "", nil
 }
 
-// parseFile reads the rules of one file.
-func parseFile(env *cel.Env, name string, data []byte) ([]rule, error) {
-	if len(data) > maxFile {
-		return nil, fmt.Errorf("%s:1: %d bytes; expected at most %d", name, len(data), maxFile)
-	}
-	f := file{name: name, lines: strings.Split(string(data), "\n")}
-	root, err := f.document(data)
-	if err != nil {
-		return nil, err
-	}
-	top, err := f.mapping(root, "the file", "rules")
-	if err != nil {
-		return nil, err
-	}
-	list, ok := top["rules"]
-	if !ok {
-		return nil, f.errorf(root, "rules: missing; expected a list of rules")
-	}
-	items, err := f.sequence(list, "rules")
-	if err != nil {
-		return nil, err
-	}
-	if len(items) == 0 {
-		return nil, f.errorf(list, "rules: empty; expected at least one rule")
-	}
-	rules := make([]rule, 0, len(items))
-	for _, item := range items {
-		r, err := f.rule(env, item)
-		if err != nil {
-			return nil, err
+// CheckReviewers finds the reviewers that rules name and that are not among the known. The error joins a strictyaml.Problem
+// for each.
+func (s *Set) CheckReviewers(known []string) error {
+	var problems []*strictyaml.Problem
+	for _, r := range s.rules {
+		for i, who := range r.reviewers {
+			if !slices.Contains(known, string(who)) {
+				problems = append(problems, r.doc.Problem(reviewerPath(r.path, i), "%.40q: no such reviewer; %s", who, strictyaml.Suggest(string(who), known)))
+			}
 		}
-		rules = append(rules, r)
 	}
-	return rules, nil
+	return strictyaml.Join(problems)
 }
 
-// document gives the root of a file that holds exactly one YAML document.
-func (f file) document(data []byte) (*yaml.Node, error) {
-	d := yaml.NewDecoder(bytes.NewReader(data))
-	var doc, more yaml.Node
-	err := d.Decode(&doc)
-	switch {
-	case errors.Is(err, io.EOF), err == nil && len(doc.Content) == 0:
-		return nil, fmt.Errorf("%s:1: empty; expected \"rules:\" and a list of rules", f.name)
-	case err != nil:
-		return nil, f.syntaxError(err)
+// readFile reads the rules of one file.
+func readFile(env *cel.Env, name string, data []byte) ([]rule, []*strictyaml.Problem) {
+	if len(data) > maxFile {
+		return nil, []*strictyaml.Problem{{File: name, Line: 1, Text: fmt.Sprintf("%d bytes; expected at most %d", len(data), maxFile)}}
 	}
-	switch err := d.Decode(&more); {
-	case err == nil:
-		return nil, f.errorf(&more, "a second document; expected one")
-	case !errors.Is(err, io.EOF):
-		return nil, f.syntaxError(err)
+	var w writtenFile
+	doc, err := strictyaml.Decode(name, data, &w)
+	if err != nil {
+		return nil, strictyaml.Problems(err)
 	}
-	return doc.Content[0], nil
+	r := reader{env: env, doc: doc}
+	if len(w.Rules) == 0 {
+		r.wrong("rules", "none; expected at least one rule")
+	}
+	rules := make([]rule, 0, len(w.Rules))
+	for i, written := range w.Rules {
+		rules = append(rules, r.rule(fmt.Sprintf("rules[%d]", i), written))
+	}
+	return rules, r.problems
 }
 
-// syntaxError rewrites the YAML reader's error, whose form is "yaml: line 3: what".
-func (f file) syntaxError(err error) error {
-	line, what := 1, strings.TrimPrefix(oneLine(err.Error()), "yaml: ")
-	if _, err := fmt.Sscanf(what, "line %d:", &line); err == nil {
-		_, what, _ = strings.Cut(what, ": ")
-	} else if anchor, ok := strings.CutPrefix(what, "unknown anchor '"); ok {
-		anchor, _, _ = strings.Cut(anchor, "'")
-		line += max(0, slices.IndexFunc(f.lines, func(l string) bool { return strings.Contains(l, "*"+anchor) }))
-	}
-	return fmt.Errorf("%s:%d: not YAML: %s", f.name, line, what)
-}
+func names[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -172,7 +172,7 @@ func (w *walker) script(text string, f *frame) {
 	defer func() { w.depth-- }()
 	tree, err := syntax.NewParser(syntax.Variant(syntax.LangBash), syntax.KeepComments(true)).Parse(strings.NewReader(text), "")
 	if err != nil {
-		w.opaque(at, "can't be parsed: "+oneLine(err.Error()))
+		w.opaque(at, "can't be parsed: "+strings.Join(strings.Fields(err.Error()), " "))
 		return
 	}
 	if c := doubtfulComment(tree, text); c != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"belay/config"
+	"belay/strictyaml"
 )
 
 func (c *cli) configVerb() *cobra.Command {
@@ -64,9 +65,9 @@ func (c *cli) bundle() (*config.Bundle, error) {
 	if !c.asJSON {
 		return nil, usagef("%w", err)
 	}
-	problems := config.Problems(err)
+	problems := strictyaml.Problems(err)
 	for _, p := range problems {
-		if err := c.object(map[string]any{"file": p.File, "line": p.Line, "problem": p.Text}); err != nil {
+		if err := c.object(map[string]any{"file": p.File, "line": p.Line, "path": p.Path, "problem": p.Text}); err != nil {
 			return nil, err
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"belay/agent"
 	"belay/policy"
 	"belay/sandbox"
+	"belay/strictyaml"
 	"belay/tool"
 )
 
@@ -49,7 +50,7 @@ func (c *cli) policyCheckVerb() *cobra.Command {
 			}
 			set, err := policy.Load(os.DirFS(dir), files...)
 			if err != nil {
-				return usagef("%s%c%w", dir, filepath.Separator, err)
+				return usagef("%w", strictyaml.Within(dir, err))
 			}
 			if c.asJSON {
 				return c.object(map[string]any{"ok": true, "policy": set.Digest(), "files": files})

@@ -37,26 +37,32 @@ func (r *run) left(ctx workflow.Context) time.Duration {
 	return time.Duration(r.Limits.TaskTimeout - r.Worked)
 }
 
-// watchClock stops the work when the task's time is up. One timer serves for many steps: it is set for what remains, and
-// set again if there is still time left when it fires.
-func (r *run) watchClock(ctx workflow.Context) {
-	for r.end == nil {
-		if err := workflow.Await(ctx, func() bool { return r.end != nil || r.working && r.Limits.TaskTimeout > 0 }); err != nil || r.end != nil {
-			return
-		}
-		left := r.left(ctx)
-		if left <= 0 {
-			r.timedOut = true
-			r.stopWork()
-			// A raise may give the task more time and new work.
-			if err := workflow.Await(ctx, func() bool { return r.end != nil || !r.timedOut }); err != nil {
-				return
-			}
-			continue
-		}
-		timer := workflow.NewTimerWithOptions(ctx, left, workflow.TimerOptions{Summary: "task timeout"})
-		if err := timer.Get(ctx, nil); err != nil {
-			return
-		}
+// clockCalls says whether checkClock has something to do.
+func (r *run) clockCalls() bool {
+	switch {
+	case r.end != nil || r.root.Err() != nil:
+		return false
+	case r.alarm != nil:
+		return r.alarm.IsReady()
 	}
+	return r.working && !r.timedOut && r.Limits.TaskTimeout > 0
+}
+
+// checkClock stops the work when the task's time is up. One timer serves for many steps: it is set for what remains when
+// work begins, and set again if there is still time left when it has fired and work goes on.
+func (r *run) checkClock() {
+	if !r.clockCalls() {
+		return
+	}
+	if r.alarm != nil {
+		r.alarm = nil
+		return
+	}
+	left := r.left(r.root)
+	if left <= 0 {
+		r.timedOut = true
+		r.stopWork()
+		return
+	}
+	r.alarm = workflow.NewTimerWithOptions(r.root, left, workflow.TimerOptions{Summary: "task timeout"})
 }

@@ -23,17 +23,8 @@ type Recorded struct {
 // listen registers the handlers: every verb as a signal and as an update, and the queries. Control messages are followed
 // at once, whatever else runs.
 func (r *run) listen(ctx workflow.Context) error {
+	workflow.Go(ctx, r.attend)
 	for _, verb := range agent.TaskVerbs {
-		ch := workflow.GetSignalChannel(ctx, string(verb))
-		workflow.Go(ctx, func(ctx workflow.Context) {
-			for {
-				var raw converter.RawValue
-				if !ch.Receive(ctx, &raw) {
-					return
-				}
-				r.signal(ctx, verb, raw)
-			}
-		})
 		err := workflow.SetUpdateHandlerWithOptions(ctx, string(verb),
 			func(ctx workflow.Context, raw converter.RawValue) (Recorded, error) { return r.update(ctx, verb, raw) },
 			workflow.UpdateHandlerOptions{Validator: func(raw converter.RawValue) error {
@@ -47,14 +38,37 @@ func (r *run) listen(ctx workflow.Context) error {
 	return r.answerQueries(ctx)
 }
 
-// drain reads the signals that came while the run was about to continue as new.
+// attend follows signals as they come and watches the clock. It is one coroutine for all, since each costs a worker some
+// memory for as long as the task waits for people, and it makes no signal channel before there is a signal.
+func (r *run) attend(ctx workflow.Context) {
+	ctx, _ = workflow.NewDisconnectedContext(ctx) // a cancelled task still hears
+	for {
+		_ = workflow.Await(ctx, func() bool { return r.clockCalls() || len(workflow.GetUnhandledSignalNames(ctx)) > 0 }) // nobody cancels this context
+		r.checkClock()
+		r.drain(ctx)
+	}
+}
+
+// drain follows the signals that have come, verb by verb, and puts those that are no verb on record.
 func (r *run) drain(ctx workflow.Context) {
+	names := workflow.GetUnhandledSignalNames(ctx)
+	slices.Sort(names)
 	for _, verb := range agent.TaskVerbs {
-		ch := workflow.GetSignalChannel(ctx, string(verb))
-		var raw converter.RawValue
-		for ch.ReceiveAsync(&raw) {
-			r.signal(ctx, verb, raw)
+		if i, there := slices.BinarySearch(names, string(verb)); there {
+			names = slices.Delete(names, i, i+1)
+			receive(ctx, string(verb), func(raw converter.RawValue) { r.signal(ctx, verb, raw) })
 		}
+	}
+	for _, name := range names {
+		receive(ctx, name, func(converter.RawValue) { r.refuse(ctx, agent.Verb(name), "", unknownVerb(name)) })
+	}
+}
+
+func receive(ctx workflow.Context, name string, f func(converter.RawValue)) {
+	ch := workflow.GetSignalChannel(ctx, name)
+	var raw converter.RawValue
+	for ch.ReceiveAsync(&raw) {
+		f(raw)
 	}
 }
 
@@ -66,24 +80,6 @@ func (r *run) signal(ctx workflow.Context, verb agent.Verb, raw converter.RawVal
 	if err != nil {
 		r.refuse(ctx, verb, c.By, err)
 	}
-}
-
-// refuseStrangers puts signals that no verb listens to on record.
-func (r *run) refuseStrangers(ctx workflow.Context) {
-	for _, name := range strangers(ctx) {
-		ch := workflow.GetSignalChannel(ctx, name)
-		var raw converter.RawValue
-		for ch.ReceiveAsync(&raw) {
-			r.refuse(ctx, agent.Verb(name), "", unknownVerb(name))
-		}
-	}
-}
-
-// strangers are the names of signals that came and that nobody listens to.
-func strangers(ctx workflow.Context) []string {
-	names := workflow.GetUnhandledSignalNames(ctx)
-	slices.Sort(names)
-	return slices.DeleteFunc(names, func(n string) bool { return slices.Contains(agent.TaskVerbs, agent.Verb(n)) })
 }
 
 func unknownVerb(name string) error {
@@ -99,7 +95,7 @@ func (r *run) update(ctx workflow.Context, verb agent.Verb, raw converter.RawVal
 	if err != nil {
 		return Recorded{}, refusalError(err)
 	}
-	letOthersRun(ctx) // signals that came before are followed before
+	r.drain(ctx) // signals that came before are followed before
 	i, err := r.follow(ctx, c)
 	if err == nil && c.Verb == agent.VerbEdit {
 		err = i.judged(ctx)
@@ -267,7 +263,7 @@ func (r *run) pauseOrResume(ctx workflow.Context, c agent.Control) error {
 	default:
 		r.Paused = nil
 		r.note(ctx, agent.EventTaskResumed, "by", c.By, "reason", c.Reason)
-		r.show(agent.StateRunning)
+		r.show(r.resumed())
 	}
 	return nil
 }

@@ -21,7 +21,7 @@ func (r *run) decide() bool {
 		if len(waiting) == 0 {
 			return r.unpaused()
 		}
-		r.show(agent.StateWaiting)
+		r.show(r.atRest())
 		ok, err := r.awaitUntil(ctx, soonest(waiting), "waits for "+whom(waiting), func() bool {
 			return len(r.Batch.waiting()) < len(waiting) || r.toJudge() != nil
 		})

@@ -60,7 +60,7 @@ func (r *run) reached(l agent.LimitName) {
 
 // waitForRaise parks the task until a person raises the limit. It says whether the task goes on.
 func (r *run) waitForRaise() bool {
-	r.show(agent.StateWaiting)
+	r.show(r.atRest())
 	ctx := r.waiting()
 	ok, err := r.awaitUntil(ctx, r.ParkEnd, "raise "+string(r.Parked), func() bool { return r.Parked == "" })
 	switch {

@@ -15,7 +15,6 @@ func (r *run) reply() bool {
 	if !r.unpaused() {
 		return false
 	}
-	r.refuseStrangers(r.work)
 	for _, l := range []agent.LimitName{agent.LimitSteps, agent.LimitTaskTimeout, agent.LimitTokens, agent.LimitCost} {
 		if r.exceeds(r.work, l) {
 			r.reached(l)

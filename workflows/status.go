@@ -3,7 +3,6 @@ package workflows
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -151,9 +150,6 @@ func (r *run) status() Status {
 	}
 	if s.State == "" {
 		s.State = agent.StateQueued
-	}
-	for _, name := range strangers(r.root) { // seen at the next step, but people ask now
-		s.Refused = append(slices.Clip(s.Refused), refusal{Verb: agent.Verb(name), Reason: unknownVerb(name).Error()})
 	}
 	waiting := r.pendings()
 	s.Pending, s.WaitingFor = len(waiting), reviewersOf(waiting)

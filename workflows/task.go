@@ -35,8 +35,9 @@ type run struct {
 	// work is cancelled when the task is, and when its time is up; what follows then uses other contexts.
 	work     workflow.Context
 	stopWork workflow.CancelFunc
-	working  bool      // the clock of task_timeout runs
-	since    time.Time // when it was last looked at
+	working  bool            // the clock of task_timeout runs
+	since    time.Time       // when it was last looked at
+	alarm    workflow.Future // its timer; nil when none runs
 	timedOut bool
 
 	open int // activities that run beside the loop
@@ -80,7 +81,6 @@ func (r *run) loop(ctx workflow.Context) (agent.Ledger, error) {
 // begin seals the run before, prepares the task and gets its sandbox. An error means that the task is refused: it has no
 // ledger, since nothing of it ran, and perhaps no tenant to file one under.
 func (r *run) begin(ctx workflow.Context) error {
-	workflow.Go(ctx, r.watchClock)
 	if r.Previous != "" {
 		r.sealPrevious()
 		return nil
@@ -183,27 +183,14 @@ func (r *run) full() bool { return r.info.GetContinueAsNewSuggested() }
 
 // continueAsNew goes on with a new history, once every handler has finished and every signal was read.
 func (r *run) continueAsNew(ctx workflow.Context) error {
-	quiet := func() bool { return r.open == 0 && workflow.AllHandlersFinished(ctx) }
-	for first := true; first || !quiet(); first = false {
-		if err := workflow.Await(ctx, quiet); err != nil {
-			r.stop(err)
-			_, err := r.finish(ctx)
-			return err
-		}
-		letOthersRun(ctx)
+	if err := workflow.Await(ctx, func() bool { return r.open == 0 && workflow.AllHandlersFinished(ctx) }); err != nil {
+		r.stop(err)
+		_, err := r.finish(ctx)
+		return err
 	}
 	r.drain(ctx)
 	r.tick(ctx)
 	return workflow.NewContinueAsNewError(ctx, TypeAgentTask, r.state)
-}
-
-// letOthersRun returns when every other coroutine has had its turn: a signal that came with this workflow task may have
-// been handed to a receiver that did not run yet, and is in no channel any more.
-func letOthersRun(ctx workflow.Context) {
-	ctx, _ = workflow.NewDisconnectedContext(ctx)
-	ran := false
-	workflow.Go(ctx, func(workflow.Context) { ran = true })
-	_ = workflow.Await(ctx, func() bool { return ran }) // nobody cancels this context
 }
 
 // sealPrevious keeps the events of the run that this one continues before its history can be deleted.

@@ -41,6 +41,22 @@ func (r *run) unpaused() bool {
 	return true
 }
 
+// atRest is what people see of a task that waits for them.
+func (r *run) atRest() agent.ExecutionState {
+	if r.Paused != nil {
+		return agent.StatePaused
+	}
+	return agent.StateWaiting
+}
+
+// resumed is what people see of a task that is not paused any more.
+func (r *run) resumed() agent.ExecutionState {
+	if len(r.pendings()) > 0 {
+		return agent.StateWaiting
+	}
+	return agent.StateRunning
+}
+
 // cancelled ends the task because someone cancelled it.
 func (r *run) cancelled() {
 	if r.end == nil {

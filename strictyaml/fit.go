@@ -1,122 +1,16 @@
-package config
+package strictyaml
 
 import (
-	"bytes"
 	"encoding"
-	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"math"
 	"reflect"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
-
-	"belay/agent"
 )
-
-// Problem is one thing that is wrong with a file. Its text is one line: "file:line: path: what stands there; what was
-// expected".
-type Problem struct {
-	File string
-	Line int    // from 1
-	Path string // of the field, such as "limits.max_steps" or "tools[2]"; empty: the file as a whole
-	Text string
-}
-
-func (p *Problem) Error() string {
-	at := fmt.Sprintf("%s:%d: ", p.File, p.Line)
-	if p.Path != "" {
-		at += p.Path + ": "
-	}
-	return at + oneLine(p.Text)
-}
-
-// oneLine keeps what others wrote from breaking a line.
-func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
-
-// Document knows where everything in a decoded file stands.
-type Document struct {
-	file  string
-	lines map[string]int
-}
-
-// Decode reads the one YAML document in src into v strictly: unknown and repeated keys, values of another type, anchors,
-// aliases and a second document are refused. The error joins a *Problem for each; file names the source in them.
-func Decode(file string, src []byte, v any) (*Document, error) {
-	d := &Document{file: file, lines: map[string]int{"": 1}}
-	root, err := d.parse(src)
-	if err != nil {
-		return nil, err
-	}
-	w := walk{doc: d}
-	w.fit(root, reflect.TypeOf(v).Elem(), "", 0)
-	if len(w.problems) > 0 {
-		return nil, joined(w.problems)
-	}
-	if err := root.Decode(v); err != nil {
-		return nil, d.Problem("", "%v", err)
-	}
-	return d, nil
-}
-
-// Has says whether something is written at path.
-func (d *Document) Has(path string) bool {
-	_, ok := d.lines[path]
-	return ok
-}
-
-// Problem makes a Problem of what stands at path. Where nothing stands there it has the line of the nearest field around.
-func (d *Document) Problem(path, format string, args ...any) *Problem {
-	around := path
-	for !d.Has(around) {
-		around = around[:max(0, strings.LastIndexAny(around, ".["))]
-	}
-	return &Problem{File: d.file, Line: d.lines[around], Path: path, Text: fmt.Sprintf(format, args...)}
-}
-
-// At makes a Problem of an error whose text begins with a path, as the Validate methods of this project write them:
-// "prices.input: -1; expected 0 or more".
-func (d *Document) At(err error) *Problem {
-	path, text, ok := strings.Cut(err.Error(), ": ")
-	if !ok {
-		return d.Problem("", "%v", err)
-	}
-	return d.Problem(path, "%s", text)
-}
-
-var syntaxForm = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
-
-func (d *Document) parse(src []byte) (*yaml.Node, error) {
-	dec := yaml.NewDecoder(bytes.NewReader(src))
-	var doc, more yaml.Node
-	err := dec.Decode(&doc)
-	switch {
-	case errors.Is(err, io.EOF) || err == nil && len(doc.Content) == 0:
-		return nil, d.Problem("", "empty; expected a YAML document")
-	case err != nil:
-		return nil, d.syntax(err)
-	}
-	switch err := dec.Decode(&more); {
-	case err == nil:
-		return nil, &Problem{File: d.file, Line: more.Line, Text: "a second document; expected one"}
-	case !errors.Is(err, io.EOF):
-		return nil, d.syntax(err)
-	}
-	return doc.Content[0], nil
-}
-
-func (d *Document) syntax(err error) error {
-	p := &Problem{File: d.file, Line: 1, Text: "not YAML: " + syntaxForm.ReplaceAllString(err.Error(), "")}
-	if m := syntaxForm.FindStringSubmatch(err.Error()); m != nil && m[1] != "" {
-		p.Line, _ = strconv.Atoi(m[1]) // digits, by the expression
-	}
-	return p
-}
 
 // maxDepth is how deep a document may nest; nothing that people write comes near.
 const maxDepth = 100
@@ -136,10 +30,16 @@ var (
 	anyType  = reflect.TypeFor[any]()
 )
 
-func (w *walk) fit(n *yaml.Node, t reflect.Type, path string, depth int) {
-	if !w.doc.Has(path) || path == "" {
-		w.doc.lines[path] = n.Line
+// note keeps where something stands: its line is that of its name, which comes first.
+func (w *walk) note(path string, line int, value *yaml.Node) {
+	if was, named := w.doc.places[path]; named && path != "" {
+		line = was.line
 	}
+	w.doc.places[path] = place{line, value}
+}
+
+func (w *walk) fit(n *yaml.Node, t reflect.Type, path string, depth int) {
+	w.note(path, n.Line, n)
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
@@ -153,6 +53,7 @@ func (w *walk) fit(n *yaml.Node, t reflect.Type, path string, depth int) {
 	case t == anyType && n.Kind == yaml.SequenceNode:
 		w.fitList(n, anyType, path, depth)
 	case t == anyType:
+		w.fitAny(n, path)
 	case reflect.PointerTo(t).Implements(textType):
 		w.fitText(n, t, path)
 	case t.Kind() == reflect.Struct || t.Kind() == reflect.Map:
@@ -188,13 +89,13 @@ func (w *walk) fitMap(n *yaml.Node, t reflect.Type, path string, depth int) {
 			continue
 		}
 		first[key.Value] = key.Line
-		w.doc.lines[at] = key.Line
+		w.note(at, key.Line, nil)
 		if fields == nil {
 			w.fit(value, t.Elem(), at, depth+1)
 		} else if ft, known := fields[key.Value]; known {
 			w.fit(value, ft, at, depth+1)
 		} else {
-			w.wrong(key, at, "unknown field; %s", suggest(key.Value, slices.Sorted(maps.Keys(fields))))
+			w.wrong(key, at, "unknown field; %s", Suggest(key.Value, slices.Sorted(maps.Keys(fields))))
 		}
 	}
 }
@@ -236,13 +137,22 @@ func (w *walk) fitScalar(n *yaml.Node, t reflect.Type, path string) {
 		return
 	}
 	into := reflect.New(t)
-	if n.Kind != yaml.ScalarNode || !slices.Contains(tags, n.ShortTag()) || n.Decode(into.Interface()) != nil {
-		w.wrong(n, path, "%s; expected %s", written(n), want)
-		return
-	}
-	if t.Kind() == reflect.Float64 && (math.IsNaN(into.Elem().Float()) || math.IsInf(into.Elem().Float(), 0)) {
+	if n.Kind != yaml.ScalarNode || !slices.Contains(tags, n.ShortTag()) || n.Decode(into.Interface()) != nil || !finite(into.Elem()) {
 		w.wrong(n, path, "%s; expected %s", written(n), want)
 	}
+}
+
+// fitAny takes a scalar that JSON has too.
+func (w *walk) fitAny(n *yaml.Node, path string) {
+	var into any
+	tags := []string{"!!str", "!!bool", "!!int", "!!float", "!!null"}
+	if !slices.Contains(tags, n.ShortTag()) || n.Decode(&into) != nil || !finite(reflect.ValueOf(into)) {
+		w.wrong(n, path, "%s; expected a value that JSON knows (a date is text: quote it)", written(n))
+	}
+}
+
+func finite(v reflect.Value) bool {
+	return v.Kind() != reflect.Float64 || !math.IsNaN(v.Float()) && !math.IsInf(v.Float(), 0)
 }
 
 // collectFields gathers the YAML names of a struct as the yaml package knows them, those of inlined structs included.
@@ -276,17 +186,6 @@ func written(n *yaml.Node) string {
 		return fmt.Sprintf("%.40q", n.Value)
 	}
 	return fmt.Sprintf("%.40s", n.Value)
-}
-
-// suggest says which of the known words was expected instead of word.
-func suggest(word string, known []string) string {
-	if near := agent.Nearest(word, known); near != "" {
-		return fmt.Sprintf("did you mean %q?", near)
-	}
-	if len(known) == 0 {
-		return "there are none"
-	}
-	return "expected one of " + strings.Join(known, ", ")
 }
 
 func join(path, name string) string {
