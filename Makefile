@@ -48,6 +48,10 @@ test: setup build ## all tests
 race: setup build ## all tests under the race detector; packages=./agent/... for some
 	CGO_ENABLED=1 go test -race -timeout 25m $(packages)
 
+.PHONY: soak
+soak: setup build ## sixteen busy tasks for two minutes
+	go test -count=1 -timeout 10m ./endtoend -run TestBusy -soak 2m
+
 .PHONY: lint
 lint: guest ## gofmt, go vet, staticcheck, workflowcheck, shellcheck and the compose file
 	@unformatted=$$(find . -name '*.go' -not -path './.*' -print0 | xargs -0 gofmt -l); \
