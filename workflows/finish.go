@@ -108,7 +108,7 @@ func (r *run) runChecks() (out activities.ChecksOutput, err error) {
 }
 
 // finish writes the ledger, gives the sandbox back and makes the workflow's result. A cancellation does not reach it.
-func (r *run) finish(root workflow.Context) (agent.Ledger, error) {
+func (r *run) finish(root workflow.Context) (*agent.Ledger, error) {
 	ctx, _ := workflow.NewDisconnectedContext(root)
 	r.tick(ctx)
 	r.show(r.end.state())
@@ -117,11 +117,11 @@ func (r *run) finish(root workflow.Context) (agent.Ledger, error) {
 			workflow.GetLogger(ctx).Warn("no last checkpoint", "error", err)
 		}
 	}
-	var ledger agent.Ledger
+	var ledger *agent.Ledger
 	for recorded := false; !recorded || r.ref(ctx).Run != r.Run; recorded = true { // a run may be reset to its very end
 		r.Run = r.ref(ctx).Run
 		ledger = r.ledger(ctx)
-		r.startLedger(ctx, ledger)
+		r.startLedger(ctx, *ledger)
 		r.release(ctx)
 		if err := workflow.Await(ctx, func() bool { return r.open == 0 && workflow.AllHandlersFinished(ctx) }); err != nil {
 			return ledger, err
@@ -130,7 +130,7 @@ func (r *run) finish(root workflow.Context) (agent.Ledger, error) {
 	if r.end.Reason == agent.ReasonFinalAnswer {
 		return ledger, nil
 	}
-	return ledger, failure(r.end, &ledger)
+	return ledger, failure(r.end, ledger)
 }
 
 // release gives the sandbox back. A host that is gone has nothing to give back.
@@ -151,7 +151,7 @@ func (r *run) release(ctx workflow.Context) {
 }
 
 // ledger is the record of the run as it ends.
-func (r *run) ledger(ctx workflow.Context) agent.Ledger {
+func (r *run) ledger(ctx workflow.Context) *agent.Ledger {
 	a := r.Task.Acceptance
 	decision, next := agent.DecisionNone, "none"
 	if len(a.Reviewers) > 0 {
@@ -159,7 +159,7 @@ func (r *run) ledger(ctx workflow.Context) agent.Ledger {
 	}
 	usage := r.Usage
 	usage.Wall = agent.Duration(workflow.Now(ctx).Sub(r.Started))
-	l := agent.Ledger{
+	l := &agent.Ledger{
 		WorkflowID: r.info.WorkflowExecution.ID, RunID: r.Run, Tenant: r.Task.Tenant, User: r.Task.User, Goal: r.Task.Goal,
 		WorkspaceRef: agent.WorkspaceRef{
 			Source: r.Task.Workspace.Source, Base: r.Base, Tree: r.Tree, Sandbox: string(r.Sandbox.ID),

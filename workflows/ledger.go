@@ -25,10 +25,10 @@ type LedgerInput struct {
 }
 
 // RunLedger keeps the decision about one run of a task until it is final or expires.
-func RunLedger(ctx workflow.Context, in LedgerInput) (agent.Ledger, error) {
+func RunLedger(ctx workflow.Context, in LedgerInput) (*agent.Ledger, error) {
 	l, err := newLedger(ctx, in)
 	if err != nil {
-		return in.Ledger, err
+		return nil, err
 	}
 	return l.keep(ctx)
 }
@@ -84,9 +84,9 @@ func newLedger(ctx workflow.Context, in LedgerInput) (*ledger, error) {
 }
 
 // keep seals the run, then writes the ledger at every change until it is final.
-func (l *ledger) keep(ctx workflow.Context) (agent.Ledger, error) {
+func (l *ledger) keep(ctx workflow.Context) (*agent.Ledger, error) {
 	if err := l.write(ctx); err != nil {
-		return l.Ledger, err
+		return &l.Ledger, err
 	}
 	if err := l.seal(ctx); err != nil {
 		workflow.GetLogger(ctx).Error("run not sealed", "error", err)
@@ -95,19 +95,19 @@ func (l *ledger) keep(ctx workflow.Context) (agent.Ledger, error) {
 	for {
 		l.show(ctx)
 		if err := l.write(ctx); err != nil {
-			return l.Ledger, err
+			return &l.Ledger, err
 		}
 		if l.Decision.Final() && !l.changed {
 			break
 		}
 		if err := l.wait(ctx, until); err != nil {
-			return l.Ledger, err
+			return &l.Ledger, err
 		}
 	}
 	if err := l.supersede(ctx); err != nil {
-		return l.Ledger, err
+		return &l.Ledger, err
 	}
-	return l.Ledger, workflow.Await(ctx, func() bool { return workflow.AllHandlersFinished(ctx) })
+	return &l.Ledger, workflow.Await(ctx, func() bool { return workflow.AllHandlersFinished(ctx) })
 }
 
 // wait waits for a change, or for the time to decide to pass. A conditional decision stays open without end.

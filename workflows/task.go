@@ -16,10 +16,10 @@ import (
 // AgentTask runs one task to its ledger. Its input is one agent.Task as JSON; a run that continues another one's history
 // gets that one's state instead. Its result is the ledger: returned for a final answer, and as the details of the error
 // for every other end.
-func AgentTask(ctx workflow.Context, input converter.RawValue) (agent.Ledger, error) {
+func AgentTask(ctx workflow.Context, input converter.RawValue) (*agent.Ledger, error) {
 	r, err := newRun(ctx, input)
 	if err != nil {
-		return agent.Ledger{}, failure(err, nil)
+		return nil, failure(err, nil)
 	}
 	return r.loop(ctx)
 }
@@ -65,14 +65,14 @@ func newRun(ctx workflow.Context, input converter.RawValue) (*run, error) {
 }
 
 // loop is the process. Everything before "continue" happens again when a history is continued, and finds itself done.
-func (r *run) loop(ctx workflow.Context) (agent.Ledger, error) {
+func (r *run) loop(ctx workflow.Context) (*agent.Ledger, error) {
 	if err := r.begin(ctx); err != nil {
-		return agent.Ledger{}, failure(err, nil)
+		return nil, failure(err, nil)
 	}
 	for r.end == nil {
 		r.step()
 		if r.end == nil && r.full() {
-			return agent.Ledger{}, r.continueAsNew(ctx)
+			return nil, r.continueAsNew(ctx)
 		}
 	}
 	return r.finish(ctx)

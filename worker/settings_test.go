@@ -1,0 +1,57 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// What is wrong with the settings ends the worker before it takes a task, in one line that names the place.
+func TestBadSettingsAreToldInOneLine(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		env  map[string]string
+		args []string
+		want string
+	}{
+		{"argument", nil, []string{"serve"}, `unexpected argument "serve"; expected none, or scripted-model`},
+		{"duration", map[string]string{"BELAY_STOP_TIMEOUT": "soon"}, nil, `BELAY_STOP_TIMEOUT: "soon": expected a time.Duration`},
+		{"number", map[string]string{"BELAY_MAX_SANDBOXES": "many"}, nil, `BELAY_MAX_SANDBOXES: "many": expected a int`},
+		{"log level", map[string]string{"BELAY_LOG_LEVEL": "loud"}, nil, `BELAY_LOG_LEVEL: "loud": expected debug, info, warn or error`},
+		{"log format", map[string]string{"BELAY_LOG_FORMAT": "xml"}, nil, `BELAY_LOG_FORMAT: "xml": expected console or json`},
+		{"no configuration", map[string]string{"BELAY_CONFIG": "nowhere"}, nil, "nowhere"},
+		{"no server", map[string]string{"BELAY_CONFIG": "../deploy/config", "TEMPORAL_ADDRESS": "127.0.0.1:1"}, nil, "reach Temporal at 127.0.0.1:1"},
+		{"no scenarios", nil, []string{"scripted-model"}, "--scenarios: missing"},
+		{"scenarios that are not there", nil, []string{"scripted-model", "--scenarios", "nowhere.yaml"}, "nowhere.yaml"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			for k, v := range c.env {
+				t.Setenv(k, v)
+			}
+			var out, errs bytes.Buffer
+			err := run(context.Background(), c.args, os.Getenv, &out, &errs)
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%v, want an error with %q", err, c.want)
+			}
+		})
+	}
+}
+
+func TestAHostKeepsItsQueue(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "state")
+	first, err := hostQueue(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := hostQueue(dir)
+	if err != nil || again != first {
+		t.Errorf("the host's queue is %s, then %s, %v", first, again, err)
+	}
+	if other, err := hostQueue(t.TempDir()); err != nil || other == first {
+		t.Errorf("another host has the same queue %s, %v", other, err)
+	}
+}
