@@ -10,14 +10,18 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+	"go.temporal.io/api/common/v1"
 	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/history/v1"
+	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 	"google.golang.org/protobuf/encoding/protojson"
 
 	"belay/agent"
+	"belay/sandbox/sandboxtest"
 	"belay/testserver"
 	"belay/workflows"
 )
@@ -29,13 +33,39 @@ type recording struct {
 	name, scenario, task string
 	// during is what people do while the task runs; it begins when the task waits.
 	during func(*recorder)
+	// crowded makes the server ask for a new history after a few steps; the last one is kept.
+	crowded bool
 }
 
 // recorder drives one task on a real server.
 type recorder struct {
 	*testing.T
-	c  client.Client
-	id string
+	c     client.Client
+	id    string
+	boxes *sandboxtest.Fake
+}
+
+// reset puts the task back to its first workflow task after the model's first reply.
+func (r *recorder) reset() {
+	r.Helper()
+	iter := r.c.GetWorkflowHistory(r.Context(), r.id, "", false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	var completed []int64
+	for iter.HasNext() {
+		e, err := iter.Next()
+		if err != nil {
+			r.Fatal(err)
+		}
+		if e.GetEventType() == enums.EVENT_TYPE_WORKFLOW_TASK_COMPLETED {
+			completed = append(completed, e.GetEventId())
+		}
+	}
+	_, err := r.c.ResetWorkflowExecution(r.Context(), &workflowservice.ResetWorkflowExecutionRequest{
+		Namespace: "default", WorkflowExecution: &common.WorkflowExecution{WorkflowId: r.id},
+		Reason: "recording", WorkflowTaskFinishEventId: completed[len(completed)/2], RequestId: uuid.NewString(),
+	})
+	if err != nil {
+		r.Fatal(err)
+	}
 }
 
 func (r *recorder) signal(verb agent.Verb, text string) {
@@ -64,6 +94,16 @@ func approve(r *recorder) {
 	p := r.pending()
 	r.signal(agent.VerbApprove, fmt.Sprintf(`{"call":"%s","digest":"%s","by":"ana"}`, p.Call, p.Digest.Short()))
 }
+
+// writesALot takes steps enough for several histories, and asks for an approval in a late one.
+const writesALot = `
+rules:
+  - when: {turn: 12}
+    reply: {calls: [{tool: shell, arguments: {command: rm -rf legacy}}]}
+  - when: {last_tool_contains: exit}
+    reply: {text: done}
+  - reply: {calls: [{tool: write_file, arguments: {path: "legacy/f{{.Turn}}.txt", content: "{{.Turn}}"}}]}
+`
 
 const busyModel = `
 rules:
@@ -126,6 +166,21 @@ var recordings = []recording{
 			r.Fatal(err)
 		}
 	}},
+	{name: "sandbox_lost", scenario: asks, task: `{"goal":"clean up"}`, during: func(r *recorder) {
+		p := r.pending()
+		ids, err := r.boxes.List(r.Context())
+		if err != nil || len(ids) != 1 {
+			r.Fatalf("sandboxes: %v, %v; want one", ids, err)
+		}
+		r.boxes.Lose(ids[0])
+		r.signal(agent.VerbApprove, fmt.Sprintf(`{"call":"%s","digest":"%s","by":"ana"}`, p.Call, p.Digest.Short()))
+	}},
+	{name: "continued", crowded: true, scenario: writesALot, task: `{"goal":"write and clean up"}`, during: approve},
+	{name: "reset", scenario: asks, task: `{"goal":"clean up"}`, during: func(r *recorder) {
+		r.pending()
+		r.reset()
+		approve(r)
+	}},
 	{name: "bad_input", scenario: writes, task: `{"gaol":"x"}`},
 }
 
@@ -137,7 +192,24 @@ func TestRecord(t *testing.T) {
 	if !*record {
 		t.Skip("records histories; make record runs it")
 	}
-	server, err := testserver.Start(t.Context(), t.TempDir())
+	plain, crowded := dial(t), dial(t, "--dynamic-config-value", "limit.historyCount.suggestContinueAsNew=60")
+	for _, s := range recordings {
+		file := filepath.Join(histories, s.name+".json.gz")
+		if _, err := os.Stat(file); err == nil {
+			continue
+		}
+		c := plain
+		if s.crowded {
+			c = crowded
+		}
+		t.Run(s.name, func(t *testing.T) { writeHistory(t, file, s.play(t, c)) })
+	}
+}
+
+// dial starts a server and connects to it.
+func dial(t *testing.T, args ...string) client.Client {
+	t.Helper()
+	server, err := testserver.Start(t.Context(), t.TempDir(), args...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,13 +219,7 @@ func TestRecord(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(c.Close)
-	for _, s := range recordings {
-		file := filepath.Join(histories, s.name+".json.gz")
-		if _, err := os.Stat(file); err == nil {
-			continue
-		}
-		t.Run(s.name, func(t *testing.T) { writeHistory(t, file, s.play(t, c)) })
-	}
+	return c
 }
 
 // play runs the scenario and gives the history of the task.
@@ -178,19 +244,20 @@ func (s recording) play(t *testing.T, c client.Client) *history.History {
 		t.Fatal(err)
 	}
 	if s.during != nil {
-		s.during(&recorder{T: t, c: c, id: s.name})
+		s.during(&recorder{T: t, c: c, id: s.name, boxes: w.boxes})
 	}
-	_ = run.Get(ctx, nil) // most scenarios end as failures
+	_ = c.GetWorkflow(ctx, run.GetID(), "").Get(ctx, nil) // most scenarios end as failures
 	if ctx.Err() != nil {
 		t.Fatal("the task did not end")
 	}
-	return historyOf(ctx, t, c, run)
+	return lastHistory(ctx, t, c, run.GetID())
 }
 
-func historyOf(ctx context.Context, t *testing.T, c client.Client, run client.WorkflowRun) *history.History {
+// lastHistory is that of the last run of a workflow id.
+func lastHistory(ctx context.Context, t *testing.T, c client.Client, id string) *history.History {
 	t.Helper()
 	var h history.History
-	iter := c.GetWorkflowHistory(ctx, run.GetID(), run.GetRunID(), false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	iter := c.GetWorkflowHistory(ctx, id, "", false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	for iter.HasNext() {
 		e, err := iter.Next()
 		if err != nil {
