@@ -186,7 +186,11 @@ func fitScalar(v any, t reflect.Type, wrong func(string) []error) []error {
 func fitText(at string, v any, t reflect.Type) []error {
 	s, ok := v.(string)
 	if !ok {
-		return []error{fmt.Errorf("%s: %s; expected a string", orRoot(at), shown(v))}
+		want := "a string"
+		if t == reflect.TypeFor[Duration]() {
+			want = `a duration such as "90s" or "2h"`
+		}
+		return []error{fmt.Errorf("%s: %s; expected %s", orRoot(at), shown(v), want)}
 	}
 	if err := reflect.New(t).Interface().(encoding.TextUnmarshaler).UnmarshalText([]byte(s)); err != nil {
 		return []error{fmt.Errorf("%s: %w", orRoot(at), err)}

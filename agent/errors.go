@@ -30,11 +30,11 @@ const (
 
 // Error is a failure with its category. What a model can mend is never an Error but an Observation.
 type Error struct {
-	Type    ErrorType
-	Message string
+	Type    ErrorType `json:"type"`
+	Message string    `json:"message"`
 	// RetryAfter is how long the other side asked us to wait; zero when it did not say.
-	RetryAfter time.Duration
-	Cause      error
+	RetryAfter time.Duration `json:"retry_after,omitempty"`
+	Cause      error         `json:"-"`
 }
 
 // Errorf makes an Error. A %w among the arguments becomes its cause.

@@ -107,7 +107,7 @@ var malformedTasks = []struct{ name, task, want string }{
 	{"expires_after", `{"goal":"g","acceptance":{"expires_after":"10s"}}`, `acceptance.expires_after: 10s; expected at least 1m`},
 	{"expires_after zero", `{"goal":"g","acceptance":{"expires_after":"0s"}}`, `acceptance.expires_after: "0s"; expected a positive value, or leave it out`},
 
-	{"duration a number", `{"goal":"g","limits":{"task_timeout":90}}`, `limits.task_timeout: 90; expected a string`},
+	{"duration a number", `{"goal":"g","limits":{"task_timeout":90}}`, `limits.task_timeout: 90; expected a duration such as "90s" or "2h"`},
 	{"duration in words", `{"goal":"g","limits":{"tool_timeout":"5 minutes"}}`, `limits.tool_timeout: "5 minutes"; expected a duration such as "90s" or "2h"`},
 	{"negative duration", `{"goal":"g","limits":{"model_timeout":"-1h"}}`, `limits.model_timeout: -1h0m0s; expected a positive value`},
 	{"negative", `{"goal":"g","limits":{"max_steps":-5}}`, `limits.max_steps: -5; expected a positive value`},

@@ -79,7 +79,7 @@ func (r *run) rejudged(ctx workflow.Context) (bool, error) {
 	r.again()
 	for _, i := range r.Batch.Items {
 		if i.Edit != nil {
-			i.Edit.Judged, i.Edit.Refused = true, "the task was reset; what is pending now has another digest"
+			i.Edit.Judged, i.Edit.Refused = true, agent.Errorf(agent.StateError, "the task was reset; what is pending now has another digest")
 		}
 	}
 	r.Batch = nil

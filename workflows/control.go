@@ -101,7 +101,9 @@ func (r *run) update(ctx workflow.Context, verb agent.Verb, raw converter.RawVal
 		err = i.judged(ctx)
 	}
 	if err != nil {
-		r.refuse(ctx, verb, c.By, err)
+		if i == nil || i.Edit == nil || i.Edit.Refused != err { // the judgement of an edit is on record already
+			r.refuse(ctx, verb, c.By, err)
+		}
 		return Recorded{}, refusalError(err)
 	}
 	r.Updates = append(r.Updates, id)
@@ -216,8 +218,8 @@ func (i *item) judged(ctx workflow.Context) error {
 		return err
 	}
 	switch {
-	case e.Refused != "":
-		return agent.Errorf(agent.PolicyDenied, "edit of call %s: %s", i.Call, e.Refused)
+	case e.Refused != nil:
+		return e.Refused
 	case !e.Judged:
 		return agent.Errorf(agent.StateError, "call %s is already settled: %s", i.Call, i.Result.Status)
 	}

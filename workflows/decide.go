@@ -3,6 +3,8 @@ package workflows
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"go.temporal.io/sdk/workflow"
@@ -104,16 +106,31 @@ func (r *run) judgeEdit(ctx workflow.Context, i *item) error {
 	e := i.Edit
 	e.Judged = true
 	v := out.Verdicts[0]
-	if v.Gate != activities.GateAllow && v.Gate != activities.GateApproval {
-		e.Refused = v.Why
-		r.refuse(ctx, agent.VerbEdit, e.By, agent.Errorf(agent.PolicyDenied, "edit of call %s: %s", i.Call, v.Why))
+	if err := e.refusal(v); err != nil {
+		e.Refused = err
+		r.refuse(ctx, agent.VerbEdit, e.By, err)
 		return nil
 	}
 	v.Gate = activities.GateAllow
 	i.Verdict, i.By = v, []agent.UserID{e.By}
 	r.Risk = worst(r.Risk, v.Risk)
 	r.recordDecision(ctx, i, agent.VerbEdit, e.By, "")
-	return r.say(fmt.Sprintf("The reviewer %s changed the arguments of call %s before it ran, to: %s", e.By, i.Call, e.Arguments))
+	r.Said = append(r.Said, fmt.Sprintf("The reviewer %s changed the arguments of call %s before it ran, to: %s", e.By, i.Call, e.Arguments))
+	return nil
+}
+
+// refusal says why a changed call may not run with its editor's approval.
+func (e *edit) refusal(v activities.Verdict) *agent.Error {
+	why := strings.Join(strings.Fields(v.Why), " ") // what tells a model how to mend its arguments may have lines
+	switch {
+	case v.Gate == activities.GateInvalid:
+		return agent.Errorf(agent.InvalidInput, "edit of call %s: %s", v.Call, why)
+	case v.Gate == activities.GateApproval && len(v.Reviewers) > 0 && !slices.Contains(v.Reviewers, e.By):
+		return agent.Errorf(agent.Unauthorized, "edit of call %s: %s is not among the reviewers %v of the changed call", v.Call, e.By, v.Reviewers)
+	case v.Gate != activities.GateAllow && v.Gate != activities.GateApproval:
+		return agent.Errorf(agent.PolicyDenied, "edit of call %s: %s", v.Call, why)
+	}
+	return nil
 }
 
 // expire ends the task because nobody answered in time: it is handed to people.

@@ -56,7 +56,7 @@ func (r *run) final(text string) {
 	if len(r.Said) > 0 {
 		return // someone spoke while the model answered: it shall hear that first
 	}
-	if len(r.Task.Acceptance.Checks) > 0 && !r.checked() {
+	if len(r.Task.Acceptance.Checks) > 0 && !r.checked(text) {
 		return
 	}
 	r.end = &ending{Reason: agent.ReasonFinalAnswer, Summary: text}
@@ -64,7 +64,7 @@ func (r *run) final(text string) {
 
 // checked runs the acceptance checks and says whether all passed. Failed ones go back to the model, until its rounds are
 // used up.
-func (r *run) checked() bool {
+func (r *run) checked(answer string) bool {
 	out, err := r.runChecks()
 	if err != nil {
 		r.stop(err)
@@ -76,7 +76,7 @@ func (r *run) checked() bool {
 	}
 	r.Rounds++
 	if r.Rounds > r.Task.Acceptance.CheckRounds {
-		r.end = &ending{Reason: agent.ReasonChecksFailed, Type: agent.ValidationError, Text: "the acceptance checks failed", Summary: out.Text}
+		r.end = &ending{Reason: agent.ReasonChecksFailed, Type: agent.ValidationError, Text: "the acceptance checks failed", Summary: answer}
 		return false
 	}
 	r.Said = append(r.Said, "You said that you are done, but acceptance checks failed. Mend it.\n\n"+out.Text)

@@ -105,7 +105,7 @@ type edit struct {
 	By        agent.UserID    `json:"by"`
 	Arguments json.RawMessage `json:"arguments"`
 	Judged    bool            `json:"judged,omitempty"`
-	Refused   string          `json:"refused,omitempty"`
+	Refused   *agent.Error    `json:"refused,omitempty"`
 }
 
 // waits says whether the call waits for a person.

@@ -44,13 +44,20 @@ type run struct {
 	end  *ending
 }
 
+// errSecondLife refuses what would start a task again under the id of its first life, whose results it would meet.
+var errSecondLife = agent.Errorf(agent.InvalidInput,
+	"a task can't be started with a retry policy or a cron schedule of Temporal's; start it anew, with rerun_of if you like")
+
 // newRun reads the input, restores what an earlier run left, and registers the handlers.
 func newRun(ctx workflow.Context, input converter.RawValue) (*run, error) {
 	r := &run{info: workflow.GetInfo(ctx), root: ctx}
 	raw := input.Payload().GetData()
+	if r.info.CronSchedule != "" || r.info.RetryPolicy != nil {
+		return nil, errSecondLife
+	}
 	if r.info.ContinuedExecutionRunID != "" {
 		if err := json.Unmarshal(raw, &r.state); err != nil || r.Schema != stateSchema {
-			return nil, agent.Errorf(agent.InvalidInput, "a task can't be started with a retry policy or a cron schedule of Temporal's; start it anew, with rerun_of if you like")
+			return nil, errSecondLife
 		}
 		r.Previous = r.info.ContinuedExecutionRunID
 	} else {
