@@ -2,13 +2,9 @@ package activities
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 
-	"go.temporal.io/api/common/v1"
 	"go.temporal.io/api/enums/v1"
-	"go.temporal.io/api/history/v1"
 	"go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
 
@@ -70,16 +66,16 @@ func (a *Activities) findOrphans(ctx context.Context) (out Orphans, err error) {
 // orphan makes the ledger of one closed task, if it has none.
 func (a *Activities) orphan(ctx context.Context, e *workflow.WorkflowExecutionInfo) (o Orphan, missing bool, err error) {
 	id, run := e.GetExecution().GetWorkflowId(), e.GetExecution().GetRunId()
-	started, err := a.startOf(ctx, id, run)
-	if err != nil || started == nil {
-		return o, false, err
+	l := &life{run: run}
+	if err := l.read(a.c.Temporal.GetWorkflowHistory(ctx, id, run, false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)); err != nil {
+		return o, false, nil //nolint:nilerr // a history that was deleted since it was listed can't be sealed any more
 	}
-	task, mine, sealed := whatRan(started, run)
+	task := l.Task
 	if task.Goal == "" {
 		return o, false, nil // refused input: nothing of it ran
 	}
-	o.Run = agent.RunRef{Tenant: task.Tenant, Run: mine}
-	_, err = a.tenant(o.Run).Record(ctx, LedgerRecord(id, mine))
+	o = Orphan{Run: agent.RunRef{Tenant: task.Tenant, Run: l.Run}, Close: run, Sealed: l.Sealed, SearchAttributes: a.c.SearchAttributes}
+	_, err = a.tenant(o.Run).Record(ctx, LedgerRecord(id, l.Run))
 	if !errors.Is(err, store.ErrNotFound) {
 		return o, false, err
 	}
@@ -87,61 +83,25 @@ func (a *Activities) orphan(ctx context.Context, e *workflow.WorkflowExecutionIn
 	if len(task.Acceptance.Reviewers) > 0 {
 		decision = agent.Pending
 	}
+	l.Usage.Wall = agent.Duration(e.GetCloseTime().AsTime().Sub(e.GetStartTime().AsTime()))
 	o.Ledger = agent.Ledger{
-		WorkflowID: id, RunID: mine, Tenant: task.Tenant, User: task.User, Goal: task.Goal,
-		WorkspaceRef:   agent.WorkspaceRef{Source: task.Workspace.Source},
-		ExecutionState: agent.StateErrored, TerminationReason: agent.ReasonTerminated,
-		Error:    fmt.Sprintf("the run ended as %s without running code", e.GetStatus()),
+		WorkflowID: id, RunID: l.Run, Tenant: task.Tenant, User: task.User, Goal: task.Goal,
+		WorkspaceRef:   agent.WorkspaceRef{Source: task.Workspace.Source, Base: l.Base, Tree: l.Tree, Sandbox: string(l.Sandbox.ID)},
+		ExecutionState: agent.StateErrored, TerminationReason: agent.ReasonTerminated, Error: l.why,
 		Criteria: task.Acceptance.Criteria, Decision: decision, Owner: task.User, Reviewers: task.Acceptance.Reviewers,
 		Quorum: task.Acceptance.Quorum, ExpiresAfter: task.Acceptance.ExpiresAfter, Supersedes: task.RerunOf, Labels: task.Labels,
+		Versions: l.Prepared.Versions, Usage: l.Usage, EvidenceRefs: Evidence(l.Head, l.Tree),
 		StartedAt: e.GetStartTime().AsTime(), EndedAt: e.GetCloseTime().AsTime(),
 	}
-	o.Close, o.Sealed, o.SearchAttributes = run, sealed, a.c.SearchAttributes
 	return o, true, nil
 }
 
-// startOf reads the first event of a run; nil when its history is gone.
-func (a *Activities) startOf(ctx context.Context, id, run string) (*history.WorkflowExecutionStartedEventAttributes, error) {
-	iter := a.c.Temporal.GetWorkflowHistory(ctx, id, run, false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
-	if !iter.HasNext() {
-		return nil, nil
-	}
-	first, err := iter.Next()
-	if err != nil {
-		return nil, nil //nolint:nilerr // a history that was deleted since it was listed can't be sealed any more
-	}
-	return first.GetWorkflowExecutionStartedEventAttributes(), nil
-}
-
-// whatRan reads the task from a run's input: the task itself, or the state of the run before.
-func whatRan(s *history.WorkflowExecutionStartedEventAttributes, run string) (agent.Task, agent.RunID, Sealed) {
-	raw := dataOf(s.GetInput())
-	mine := agent.RunID(s.GetFirstExecutionRunId())
-	if s.GetOriginalExecutionRunId() != run {
-		mine = agent.RunID(run) // after a reset
-	}
-	var carried struct {
-		Schema string      `json:"schema"`
-		Task   agent.Task  `json:"task"`
-		Run    agent.RunID `json:"run"`
-		Sealed Sealed      `json:"sealed"`
-	}
-	if json.Unmarshal(raw, &carried) == nil && carried.Schema != "" {
-		if s.GetOriginalExecutionRunId() == run {
-			mine = carried.Run
+// Evidence points at what a run left: its conversation and its workspace.
+func Evidence(head, tree agent.Digest) (refs []agent.Evidence) {
+	for _, e := range []agent.Evidence{{Kind: "conversation", Digest: head}, {Kind: "workspace", Digest: tree}} {
+		if e.Digest != "" {
+			refs = append(refs, e)
 		}
-		return carried.Task, mine, carried.Sealed
 	}
-	task, err := agent.DecodeTask(raw)
-	if err != nil {
-		return agent.Task{}, mine, Sealed{}
-	}
-	return task, mine, Sealed{}
-}
-
-func dataOf(p *common.Payloads) []byte {
-	if len(p.GetPayloads()) == 0 {
-		return nil
-	}
-	return p.GetPayloads()[0].GetData()
+	return refs
 }

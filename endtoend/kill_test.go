@@ -212,6 +212,9 @@ func terminated(t *testing.T, w *world) {
 	})
 	w.temporal(t, "schedule", "trigger", "--schedule-id", workflows.ReconcileSchedule).must(t)
 	l := k.stored(t, agent.RunID(k.run))
+	if l.Usage.Steps == 0 || l.Usage.CostUSD == 0 || l.WorkspaceRef.Base == "" || l.Versions.Policy == "" || !strings.HasSuffix(l.Error, ": a test") {
+		t.Errorf("the ledger does not tell what was done until then, and why it ended: %+v", l)
+	}
 	if l.TerminationReason != agent.ReasonTerminated || l.Decision != agent.Pending || l.Goal != k.goal {
 		t.Errorf("ledger = %+v", l)
 	}

@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -48,15 +49,48 @@ func readSettings(args []string, out io.Writer) (settings, error) {
 	if err := envconfig.Process("belay", &s); err != nil {
 		return s, oneLine(err)
 	}
+	if err := s.validate(); err != nil {
+		return s, err
+	}
 	return s.absolute()
 }
 
 // oneLine makes envconfig's errors name the variable, the value and what was expected.
 func oneLine(err error) error {
-	if p, ok := errors.AsType[*envconfig.ParseError](err); ok {
-		return fmt.Errorf("BELAY_%s: %q: expected a %s", strings.TrimPrefix(p.KeyName, "BELAY_"), p.Value, p.TypeName)
+	p, ok := errors.AsType[*envconfig.ParseError](err)
+	if !ok {
+		return err
 	}
-	return err
+	want := "a whole number"
+	if p.TypeName == "time.Duration" {
+		want = `a duration such as "90s" or "5m"`
+	}
+	return fmt.Errorf("%s: %q; expected %s", p.KeyName, p.Value, want)
+}
+
+func (s settings) validate() error {
+	for _, d := range []struct {
+		name  string
+		value time.Duration
+	}{{"RELOAD_EVERY", s.ReloadEvery}, {"STOP_TIMEOUT", s.StopTimeout}, {"STICKY_TIMEOUT", s.StickyTimeout}} {
+		if d.value <= 0 {
+			return fmt.Errorf("BELAY_%s: %q; expected more than 0s", d.name, d.value)
+		}
+	}
+	for _, t := range []struct{ name, value string }{{"TASK_QUEUE", s.TaskQueue}, {"CONFIG", s.Config}, {"STORE", s.Store}, {"STATE", s.State}} {
+		if strings.TrimSpace(t.value) == "" {
+			return fmt.Errorf("BELAY_%s: empty; leave it unset for the default", t.name)
+		}
+	}
+	if s.MaxSandboxes < 1 {
+		return fmt.Errorf("BELAY_MAX_SANDBOXES: %d; expected at least 1", s.MaxSandboxes)
+	}
+	for _, root := range s.WorkspaceRoots {
+		if info, err := os.Stat(root); err != nil || !info.IsDir() {
+			return fmt.Errorf("BELAY_WORKSPACE_ROOTS: %q is no folder here", root)
+		}
+	}
+	return nil
 }
 
 // absolute fixes the folders, so that a supervisor started in another one finds them.

@@ -18,8 +18,12 @@ func TestBadSettingsAreToldInOneLine(t *testing.T) {
 		want string
 	}{
 		{"argument", nil, []string{"serve"}, `unexpected argument "serve"; expected none, or scripted-model`},
-		{"duration", map[string]string{"BELAY_STOP_TIMEOUT": "soon"}, nil, `BELAY_STOP_TIMEOUT: "soon": expected a time.Duration`},
-		{"number", map[string]string{"BELAY_MAX_SANDBOXES": "many"}, nil, `BELAY_MAX_SANDBOXES: "many": expected a int`},
+		{"duration", map[string]string{"BELAY_STOP_TIMEOUT": "soon"}, nil, `BELAY_STOP_TIMEOUT: "soon"; expected a duration such as "90s" or "5m"`},
+		{"number", map[string]string{"BELAY_MAX_SANDBOXES": "many"}, nil, `BELAY_MAX_SANDBOXES: "many"; expected a whole number`},
+		{"no reload", map[string]string{"BELAY_RELOAD_EVERY": "-1s"}, nil, `BELAY_RELOAD_EVERY: "-1s"; expected more than 0s`},
+		{"no queue", map[string]string{"BELAY_TASK_QUEUE": ""}, nil, `BELAY_TASK_QUEUE: empty`},
+		{"no sandboxes", map[string]string{"BELAY_MAX_SANDBOXES": "0"}, nil, `BELAY_MAX_SANDBOXES: 0; expected at least 1`},
+		{"no such root", map[string]string{"BELAY_WORKSPACE_ROOTS": "/nowhere"}, nil, `BELAY_WORKSPACE_ROOTS: "/nowhere" is no folder here`},
 		{"log level", map[string]string{"BELAY_LOG_LEVEL": "loud"}, nil, `BELAY_LOG_LEVEL: "loud": expected debug, info, warn or error`},
 		{"log format", map[string]string{"BELAY_LOG_FORMAT": "xml"}, nil, `BELAY_LOG_FORMAT: "xml": expected console or json`},
 		{"no configuration", map[string]string{"BELAY_CONFIG": "nowhere"}, nil, "nowhere"},

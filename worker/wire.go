@@ -38,6 +38,9 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	if len(args) > 0 && args[0] == "scripted-model" {
 		return serveScripted(ctx, args[1:], stderr)
 	}
+	if len(args) > 0 && args[0] == "reap-all" {
+		return reapAll(ctx, args[1:], stdout)
+	}
 	s, err := readSettings(args, stdout)
 	if err != nil {
 		return err

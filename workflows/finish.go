@@ -171,11 +171,7 @@ func (r *run) ledger(ctx workflow.Context) *agent.Ledger {
 		Supersedes: r.Task.RerunOf, Versions: r.Prepared.Versions, Usage: usage, Labels: r.Task.Labels,
 		StartedAt: r.Started, EndedAt: workflow.Now(ctx),
 	}
-	for _, e := range []agent.Evidence{{Kind: "conversation", Digest: r.Head}, {Kind: "workspace", Digest: r.Tree}} {
-		if e.Digest != "" {
-			l.EvidenceRefs = append(l.EvidenceRefs, e)
-		}
-	}
+	l.EvidenceRefs = activities.Evidence(r.Head, r.Tree)
 	for _, c := range r.Checks {
 		l.EvidenceRefs = append(l.EvidenceRefs, agent.Evidence{Kind: "check", Name: c.Command, Digest: c.Output})
 	}
