@@ -80,7 +80,6 @@ fuzz: ## every fuzz target for a short time; fuzztime=1m for longer
 		go test -run '^$$' -fuzz "^$${func#func }$$" -fuzztime $(fuzztime) "$${file%/*}"; done
 
 .PHONY: clean
-clean: ## stops what make dev started, removes what was built, and the server's database and stores
-	@deploy/dev/up --stop
+clean: ## ends what make dev started and its sandboxes; removes what was built, the server's database and the stores
+	@deploy/dev/up --clean
 	rm -rf bin sandbox/process/guest/belay-sandbox
-	rm -rf .belay/temporal.db* .belay/*.log .belay/*.pid .belay/*.lock .belay/store .belay/state

@@ -26,6 +26,7 @@ import (
 type Activities struct {
 	c     Config
 	specs *lru.Cache[agent.RunRef, loaded]
+	heads *lru.Cache[stepRef, agent.Digest]
 
 	probing sync.Mutex
 	reports map[string]probe // by profile
@@ -61,8 +62,11 @@ type Config struct {
 	Log     *slog.Logger
 }
 
-// keptSpecs is how many runs' specs a worker keeps at hand.
-const keptSpecs = 1024
+// How many runs' specs, and steps' heads, a worker keeps at hand.
+const (
+	keptSpecs = 256
+	keptHeads = 1024
+)
 
 // New makes the activities.
 func New(c Config) (*Activities, error) {
@@ -70,7 +74,11 @@ func New(c Config) (*Activities, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Activities{c: c, specs: specs, reports: map[string]probe{}}, nil
+	heads, err := lru.New[stepRef, agent.Digest](keptHeads)
+	if err != nil {
+		return nil, err
+	}
+	return &Activities{c: c, specs: specs, heads: heads, reports: map[string]probe{}}, nil
 }
 
 func (a *Activities) tenant(r agent.RunRef) *store.Tenant { return a.c.Store.Tenant(r.Tenant) }

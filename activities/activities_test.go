@@ -215,3 +215,27 @@ func TestWorkspaceSourcesStayBelowTheirRoots(t *testing.T) {
 		}
 	}
 }
+
+// A relative path means what it means where the shell is: a folder that an earlier call went to counts.
+func TestTheGateKnowsWhereTheShellIs(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, "write")
+	head := p.reply().Head
+	edits := map[agent.CallID]json.RawMessage{"c2": json.RawMessage(`{"command":"echo x > hooks/pre-commit"}`)}
+	for dir, want := range map[string]activities.Gating{
+		"":                  activities.GateAllow,
+		"/workspace/sub":    activities.GateAllow,
+		"/workspace/.git":   activities.GateApproval,
+		"/workspace/it's .": activities.GateAllow,
+		"/etc":              activities.GateDeny,
+	} {
+		v, err := p.env.ExecuteLocalActivity(p.act.Gate, activities.GateInput{Run: p.run, Step: 1, Head: head, Dir: dir, Edits: edits})
+		var out activities.GateOutput
+		if err == nil {
+			err = v.Get(&out)
+		}
+		if err != nil || out.Verdicts[0].Gate != want {
+			t.Errorf("in %q: %+v, %v; want %q", dir, out.Verdicts, err, want)
+		}
+	}
+}

@@ -3,39 +3,36 @@ package activities
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
 
 	"belay/agent"
 	"belay/model"
-	"belay/store"
 )
 
 // Result is what came of one call, as the next model call is told: an observation in the store, or a text where nothing
 // ran.
 type Result struct {
-	Call        agent.CallID     `json:"call"`
-	Observation agent.Digest     `json:"observation,omitempty"`
-	Status      agent.CallStatus `json:"status,omitempty"`
-	Text        string           `json:"text,omitempty"`
+	Call        agent.CallID `json:"call"`
+	Observation agent.Digest `json:"observation,omitempty"`
+	Text        string       `json:"text,omitempty"`
 }
 
 // ModelInput asks a model for the next reply.
 type ModelInput struct {
 	Run  agent.RunRef `json:"run"`
 	Step int          `json:"step"`
-	Head agent.Digest `json:"head"`
+	// Head is the conversation so far. It is left out where it is what the run's step before led to.
+	Head agent.Digest `json:"head,omitempty"`
 	// Results answer the calls of the reply before, in the order in which it asked.
 	Results []Result `json:"results,omitempty"`
 	// Said is what people and the runtime want the model to hear.
 	Said []string `json:"said,omitempty"`
-	// Calls is how many calls the run has seen, so that new ones get the next ids.
-	Calls int `json:"calls,omitempty"`
-	// Tokens and USD are what the task may still spend; MaxOutput bounds this reply.
-	Tokens    int            `json:"tokens,omitempty"`
-	USD       float64        `json:"usd,omitempty"`
+	// Tokens and USD are what the task may still spend.
+	Tokens int     `json:"tokens,omitempty"`
+	USD    float64 `json:"usd,omitempty"`
+	// MaxOutput and Timeout bound this reply; they are left out while they are those that the run began with.
 	MaxOutput int            `json:"max_output,omitempty"`
 	Timeout   agent.Duration `json:"timeout,omitempty"`
 	// NoTools asks for words only.
@@ -62,13 +59,22 @@ const (
 type ModelOutput struct {
 	Head  agent.Digest    `json:"head"`
 	Kind  ReplyKind       `json:"kind"`
-	Calls int             `json:"calls,omitempty"` // how many calls the reply asks for
+	Calls int             `json:"calls,omitempty"` // how many calls the reply asks for, where it is more than one
 	Text  string          `json:"text,omitempty"`  // of a final reply or a refusal, cut to MaxOutcome
 	Limit agent.LimitName `json:"limit,omitempty"`
-	Usage agent.Usage     `json:"usage"`
+	Usage agent.Usage     `json:"usage"`           // without the step itself
 	Model string          `json:"model,omitempty"` // the model that answered, where it is not the agent's first choice
 	// Condensed is how many results were left out so that the conversation fits the model's window.
 	Condensed int `json:"condensed,omitempty"`
+}
+
+// Spent is what the reply used, with the step and the model call themselves.
+func (m ModelOutput) Spent() agent.Usage {
+	u := m.Usage
+	if m.Kind != ReplyLimit {
+		u.Steps, u.ModelCalls = 1, 1
+	}
+	return u
 }
 
 // MaxCalls is how many calls one reply may ask for: their verdicts are part of the history.
@@ -91,57 +97,37 @@ func (a *Activities) CallModel(ctx context.Context, in ModelInput) (ModelOutput,
 }
 
 func (a *Activities) callModel(ctx context.Context, in ModelInput, t *attempt) (ModelOutput, error) {
-	name := record(in.Run, "model", fmt.Sprintf("m%d", in.Step))
-	tenant := a.tenant(in.Run)
-	if out, found, err := storedReply(ctx, tenant, name); found || err != nil {
+	if out, found, err := a.storedReply(ctx, in.Run, in.Step); found || err != nil {
 		return out, err
+	}
+	var err error
+	if in.Head, err = a.headAfter(ctx, in.Run, in.Step-1, in.Head); err != nil {
+		return ModelOutput{}, err
 	}
 	c, err := a.conversation(ctx, in)
 	if err != nil {
 		return ModelOutput{}, err
 	}
-	t.most = c.spec.Retries
+	t.most = c.spec.Limits.MaxRetries
+	in.MaxOutput = cmp.Or(in.MaxOutput, c.spec.Limits.MaxOutputTokens)
+	in.Timeout = cmp.Or(in.Timeout, c.spec.Limits.ModelTimeout)
 	reply, out, err := a.ask(ctx, in, c, t)
 	if err != nil || out.Kind == ReplyLimit {
 		return out, err
 	}
-	message := normalize(reply, in.Calls)
+	message := normalize(reply, callsIn(c.messages))
 	turn := agent.Turn{Messages: append(c.added, message)}
-	if out.Head, err = tenant.Append(ctx, in.Head, turn); err != nil {
+	if out.Head, err = a.tenant(in.Run).Append(ctx, in.Head, turn); err != nil {
 		return ModelOutput{}, fmt.Errorf("store the reply of step %d: %w", in.Step, err)
 	}
-	out.Kind, out.Calls = kindOf(reply), len(message.Calls)
+	if out.Kind = kindOf(reply); len(message.Calls) > 1 {
+		out.Calls = len(message.Calls)
+	}
 	out.Usage = reply.Usage.Add(t.spent())
-	out.Usage.ModelCalls, out.Usage.Steps = 1, 1
 	if out.Kind != ReplyCalls {
 		out.Text = cut(cmp.Or(reply.Text, reply.Refusal), MaxOutcome)
 	}
-	return out, saveReply(ctx, tenant, name, out)
-}
-
-func storedReply(ctx context.Context, t *store.Tenant, name string) (out ModelOutput, found bool, err error) {
-	b, err := t.Record(ctx, name)
-	switch {
-	case errors.Is(err, store.ErrNotFound):
-		return out, false, nil
-	case err != nil:
-		return out, false, fmt.Errorf("look for %s: %w", name, err)
-	}
-	if err := json.Unmarshal(b, &out); err != nil {
-		return out, false, agent.Errorf(agent.StateError, "%s: %w", name, err)
-	}
-	return out, true, nil
-}
-
-func saveReply(ctx context.Context, t *store.Tenant, name string, out ModelOutput) error {
-	b, err := json.Marshal(out)
-	if err == nil {
-		err = t.PutRecord(ctx, name, b)
-	}
-	if err != nil {
-		return fmt.Errorf("store %s: %w", name, err)
-	}
-	return nil
+	return a.saveReply(ctx, in, out)
 }
 
 // dialogue is a conversation and what this step adds to it.
@@ -173,6 +159,14 @@ func (a *Activities) conversation(ctx context.Context, in ModelInput) (dialogue,
 	}
 	d.messages = append(d.messages, d.added...)
 	return d, nil
+}
+
+// callsIn counts the calls of a conversation, so that new ones get the next ids.
+func callsIn(messages []agent.Message) (n int) {
+	for _, m := range messages {
+		n += len(m.Calls)
+	}
+	return n
 }
 
 // additions are the messages that this step adds before the reply: results in the order of the calls, then what was said.
@@ -255,15 +249,4 @@ func (a *Activities) failedReply(err error, t *attempt, chain []model.Config) er
 		}
 	})
 	return err
-}
-
-func (a *Activities) observation(ctx context.Context, run agent.RunRef, d agent.Digest) (o agent.Observation, err error) {
-	b, err := a.tenant(run).Get(ctx, d)
-	if err != nil {
-		return o, err
-	}
-	if err := json.Unmarshal(b, &o); err != nil {
-		return o, agent.Errorf(agent.StateError, "observation %s: %w", d, err)
-	}
-	return o, nil
 }

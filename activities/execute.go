@@ -1,6 +1,7 @@
 package activities
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -18,32 +19,48 @@ import (
 
 // ExecuteInput asks to perform one call. It carries the allow that the gate or a reviewer gave.
 type ExecuteInput struct {
-	Run     agent.RunRef `json:"run"`
-	Step    int          `json:"step"`
-	Head    agent.Digest `json:"head"` // the conversation whose last turn asks for the call
-	Call    agent.CallID `json:"call"`
-	Sandbox sandbox.ID   `json:"sandbox"`
+	Run  agent.RunRef `json:"run"`
+	Step int          `json:"step"`
+	// Head is the conversation whose last turn asks for the call. It is left out where it is what the run's step led to.
+	Head agent.Digest `json:"head,omitempty"`
+	Call agent.CallID `json:"call"`
+	// Sandbox is left out where it is the run's first one.
+	Sandbox sandbox.ID `json:"sandbox,omitempty"`
 	// Allow is the digest of the action that was allowed. Approved says who allowed it, where a person had to.
 	Allow    agent.Digest   `json:"allow"`
 	Approved []agent.UserID `json:"approved,omitempty"`
+	// Dir is where the run's shell is; empty: where the task starts.
+	Dir string `json:"dir,omitempty"`
 	// Edited holds the arguments that replace the model's, in the store.
-	Edited  agent.Digest   `json:"edited,omitempty"`
+	Edited agent.Digest `json:"edited,omitempty"`
+	// Timeout is what the task allows, where that is less than the call's own.
 	Timeout agent.Duration `json:"timeout,omitempty"`
-	// Checkpoint asks for one when the call is done.
-	Checkpoint bool         `json:"checkpoint,omitempty"`
-	Notes      []agent.Note `json:"notes,omitempty"`
+	// Shared says that the call is one of several: the batch ends with a checkpoint for all. A call that runs alone and
+	// changes the workspace ends with one of its own.
+	Shared bool         `json:"shared,omitempty"`
+	Notes  []agent.Note `json:"notes,omitempty"`
+}
+
+// Box is the sandbox that the call runs in.
+func (in ExecuteInput) Box() sandbox.ID {
+	if in.Sandbox == "" && in.Run.Run != "" {
+		return SandboxID(in.Run, 1)
+	}
+	return in.Sandbox
 }
 
 // ExecuteOutput is what came of a call, in short.
 type ExecuteOutput struct {
 	Status      agent.CallStatus `json:"status"`
-	Exit        *int             `json:"exit,omitempty"`
+	Exit        int              `json:"exit,omitempty"` // of a command that ended by itself, and not with 0
 	Observation agent.Digest     `json:"observation"`
-	// Same is alike for results that say the same, whatever the call.
+	// Same is alike for results that say the same: of the same call, or of any call where it failed.
 	Same     string         `json:"same,omitempty"`
 	Tree     agent.Digest   `json:"tree,omitempty"`
 	Duration agent.Duration `json:"duration,omitempty"`
 	Skipped  []string       `json:"skipped,omitempty"`
+	// Dir is where the run's shell is now, where the call took it elsewhere.
+	Dir string `json:"dir,omitempty"`
 }
 
 // Execute performs one allowed call. It refuses one whose action is not exactly the allowed one, or which the rules of
@@ -63,25 +80,35 @@ func (a *Activities) execute(ctx context.Context, in ExecuteInput, t *attempt) (
 	if err != nil {
 		return ExecuteOutput{}, err
 	}
-	t.most = spec.Retries
-	box, err := a.c.Sandbox.Open(ctx, in.Sandbox)
+	t.most = spec.Limits.MaxRetries
+	id := in.Box()
+	box, err := a.c.Sandbox.Open(ctx, id)
 	if err != nil {
-		return ExecuteOutput{}, sandboxError(in.Sandbox, err)
+		return ExecuteOutput{}, sandboxError(id, err)
 	}
 	began := time.Now()
 	o, err := got.tool.Run(ctx, a.env(in, spec, box), got.args)
 	if err != nil {
-		return ExecuteOutput{}, sandboxError(in.Sandbox, err)
+		return ExecuteOutput{}, sandboxError(id, err)
 	}
 	if o.Duration == 0 {
 		o.Duration = agent.Duration(time.Since(began))
 	}
-	out := ExecuteOutput{Status: o.Status, Exit: o.Exit, Same: Likeness(o.Status, o.Text), Duration: o.Duration}
+	out := ExecuteOutput{Status: o.Status, Duration: agent.Duration(time.Duration(o.Duration).Round(time.Millisecond))}
+	if out.Same = Likeness(o.Status, o.Text); o.Status == agent.CallOK {
+		out.Same = Likeness(o.Status, got.sameness()+o.Text)
+	}
+	if o.Dir != "" && o.Dir != cmp.Or(in.Dir, spec.dir()) {
+		out.Dir = o.Dir
+	}
+	if o.Exit != nil {
+		out.Exit = *o.Exit
+	}
 	if out.Observation, err = a.keepObservation(ctx, in, o); err != nil {
 		return ExecuteOutput{}, err
 	}
-	if in.Checkpoint {
-		saved, err := a.save(ctx, in.Run, box, in.Sandbox)
+	if got.plan.Effect == agent.EffectSandboxed && !in.Shared {
+		saved, err := a.save(ctx, in.Run, box, id)
 		if err != nil {
 			return ExecuteOutput{}, err
 		}
@@ -100,7 +127,7 @@ func (a *Activities) admitted(ctx context.Context, in ExecuteInput) (judged, loa
 	if err != nil {
 		return judged{}, spec, err
 	}
-	j := a.judge(in.Run, in.Step, spec)
+	j := a.judge(in.Run, in.Step, spec, in.Dir)
 	got, err := j.look(call)
 	if err != nil {
 		return judged{}, spec, agent.Errorf(agent.ValidationError, "call %s: %w", in.Call, err)
@@ -114,14 +141,18 @@ func (a *Activities) admitted(ctx context.Context, in ExecuteInput) (judged, loa
 		return judged{}, spec, agent.Errorf(agent.PolicyDenied, "call %s: policy now says deny: %s", in.Call, because(got.decision))
 	case !reaches(j.level, got.decision.Sandbox):
 		return judged{}, spec, agent.Errorf(agent.PolicyDenied, "call %s: it needs a sandbox of level %s, and this worker gives %s", in.Call, got.decision.Sandbox, j.level)
-	case got.decision.Verdict == agent.RequireApproval && len(in.Approved) == 0:
+	case got.decision.Verdict == agent.RequireApproval && !j.approved(got.decision, in.Approved):
 		return judged{}, spec, agent.Errorf(agent.PolicyDenied, "call %s: policy now asks for an approval: %s", in.Call, because(got.decision))
 	}
 	return got, spec, nil
 }
 
 func (a *Activities) theCall(ctx context.Context, in ExecuteInput) (agent.ToolCall, error) {
-	calls, err := a.askedFor(ctx, in.Run, in.Head)
+	head, err := a.headAfter(ctx, in.Run, in.Step, in.Head)
+	if err != nil {
+		return agent.ToolCall{}, err
+	}
+	calls, err := a.askedFor(ctx, in.Run, head)
 	if err != nil {
 		return agent.ToolCall{}, err
 	}
@@ -138,7 +169,7 @@ func (a *Activities) theCall(ctx context.Context, in ExecuteInput) (agent.ToolCa
 		}
 		return c, nil
 	}
-	return agent.ToolCall{}, agent.Errorf(agent.StateError, "the reply at %s asks for no call %s", in.Head.Short(), in.Call)
+	return agent.ToolCall{}, agent.Errorf(agent.StateError, "the reply at %s asks for no call %s", head.Short(), in.Call)
 }
 
 func (a *Activities) env(in ExecuteInput, spec loaded, box sandbox.Sandbox) tool.Env {

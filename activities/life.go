@@ -93,7 +93,7 @@ func (l *life) completed(name string, result []byte) {
 	case "CallModel":
 		var m ModelOutput
 		_ = json.Unmarshal(result, &m)
-		l.Usage = l.Usage.Add(m.Usage)
+		l.Usage = l.Usage.Add(m.Spent())
 		l.Head = m.Head
 	case "Execute":
 		var x ExecuteOutput

@@ -42,7 +42,7 @@ type Spec struct {
 	Tools   []string               `json:"tools"`
 	Mode    agent.ConfirmationMode `json:"mode"`
 	Profile string                 `json:"profile"`
-	Retries int                    `json:"retries,omitempty"` // max_retries
+	Limits  agent.Limits           `json:"limits"` // that the run began under
 }
 
 // dir is where the task starts, as the sandbox sees it.
@@ -70,7 +70,7 @@ func (a *Activities) prepare(ctx context.Context, in PrepareInput) (Prepared, er
 		Tools:   resolved.Agent.Tools,
 		Mode:    resolved.Agent.Confirmation,
 		Profile: resolved.Profile.Name,
-		Retries: resolved.Limits.MaxRetries,
+		Limits:  resolved.Limits,
 	}
 	if err := a.allowChecks(bundle.Policy, spec, in.Task.Acceptance.Checks); err != nil {
 		return Prepared{}, err

@@ -25,6 +25,11 @@ type SandboxRef struct {
 	Generation int    `json:"generation,omitempty"`
 }
 
+// SandboxID names the n-th sandbox of a run, counted from 1.
+func SandboxID(run agent.RunRef, n int) sandbox.ID {
+	return sandbox.ID(fmt.Sprintf("%s-g%d", strings.ReplaceAll(string(run.Run), "-", ""), n))
+}
+
 // AcquireInput asks for a sandbox with a workspace in it.
 type AcquireInput struct {
 	Run        agent.RunRef    `json:"run"`
@@ -61,7 +66,7 @@ func (a *Activities) acquire(ctx context.Context, in AcquireInput) (Acquired, er
 	if err != nil {
 		return Acquired{}, err
 	}
-	id := sandbox.ID(fmt.Sprintf("%s-g%d", strings.ReplaceAll(string(in.Run.Run), "-", ""), in.Generation))
+	id := SandboxID(in.Run, in.Generation)
 	if err := a.own(ctx, id); err != nil {
 		return Acquired{}, err
 	}

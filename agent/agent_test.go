@@ -161,3 +161,17 @@ func TestNearest(t *testing.T) {
 		}
 	}
 }
+
+func TestShortRunIDsTellRunsApart(t *testing.T) {
+	t.Parallel()
+	for id, want := range map[agent.RunID]string{
+		"01a22eb4-285a-7cbc-88df-4b73bdd38854": "bdd38854", // version 7 begins with the time
+		"01a22eb4-2b69-7000-88df-4b73bdd38855": "bdd38855",
+		"9f8e7d6c-285a-4cbc-88df-4b73bdd38854": "9f8e7d6c",
+		"short":                                "short",
+	} {
+		if got := id.Short(); got != want {
+			t.Errorf("%s is shortened to %s, want %s", id, got, want)
+		}
+	}
+}

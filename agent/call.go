@@ -86,4 +86,5 @@ type Observation struct {
 	Full     Digest     `json:"full,omitempty"`      // the whole output, where Text was cut
 	FullSize int64      `json:"full_size,omitempty"` // bytes of the whole output
 	Duration Duration   `json:"duration,omitempty"`
+	Dir      string     `json:"dir,omitempty"` // where the shell is afterwards, absolute as the sandbox sees it
 }

@@ -41,18 +41,39 @@ type UserID string
 // workflow id has another one, and everything that Belay keeps outside the history is filed under it.
 type RunID string
 
-// Short is the part of a RunID that names sandboxes and ledgers.
+// Short is the part of a RunID that names ledgers: eight digits that no other run has. Servers since 1.29 begin run ids
+// with the time (UUID version 7), which two runs of one minute share, so it is the last eight of those.
 func (r RunID) Short() string {
-	if len(r) <= 8 {
+	const digits, version = 8, 14
+	switch {
+	case len(r) <= digits:
 		return string(r)
+	case len(r) > version && r[version] == '7':
+		return string(r[len(r)-digits:])
 	}
-	return string(r[:8])
+	return string(r[:digits])
 }
 
-// RunRef is what an activity needs to find a run's things in the store.
+// RunRef is what an activity needs to find a run's things in the store. In JSON it is one string, "tenant/run": every
+// activity carries it, and a history holds many.
 type RunRef struct {
-	Tenant TenantID `json:"tenant"`
-	Run    RunID    `json:"run"`
+	Tenant TenantID
+	Run    RunID
+}
+
+// MarshalText writes the reference as "tenant/run".
+func (r RunRef) MarshalText() ([]byte, error) {
+	return []byte(string(r.Tenant) + "/" + string(r.Run)), nil
+}
+
+// UnmarshalText reads what MarshalText wrote. Neither part holds a slash.
+func (r *RunRef) UnmarshalText(b []byte) error {
+	tenant, run, ok := strings.Cut(string(b), "/")
+	if !ok {
+		return fmt.Errorf("%s; expected tenant/run", shown(string(b)))
+	}
+	*r = RunRef{TenantID(tenant), RunID(run)}
+	return nil
 }
 
 // CallID names one call that a model asked for, unique in its run: c1, c2, …

@@ -56,7 +56,7 @@ type bareOptions struct{ brief, long, host, release, gate workflow.Context }
 
 func newBareOptions(ctx workflow.Context, host string) bareOptions {
 	retries := &temporal.RetryPolicy{
-		InitialInterval: time.Second, BackoffCoefficient: 1, MaximumAttempts: 50, NonRetryableErrorTypes: []string{"payloadSizeError"},
+		InitialInterval: time.Second, BackoffCoefficient: 1, MaximumAttempts: 50,
 	}
 	long := workflow.ActivityOptions{
 		StartToCloseTimeout: 11 * time.Minute, HeartbeatTimeout: 5 * activities.Heartbeat, WaitForCancellation: true, RetryPolicy: retries,

@@ -22,6 +22,8 @@ const (
 	goalPark  = "park"                 // one call that a person must allow
 )
 
+var prices = model.Prices{Input: 1.25, Output: 10}
+
 var stepsOf = regexp.MustCompile(`^(\d+) steps of (\d+) bytes`)
 
 // Reply implements model.Model.
@@ -35,7 +37,10 @@ func (canned) Reply(_ context.Context, r model.Request, _ func(model.Progress)) 
 			goal = m.Text
 		}
 	}
-	reply := model.Reply{Finish: model.FinishStop, Usage: agent.Usage{InputTokens: 10, OutputTokens: 10}, Model: "canned"}
+	// The numbers are as long as real ones, since they are part of the history, and too small to reach a limit.
+	usage := agent.Usage{InputTokens: 1200 + replies%100, OutputTokens: 40, CachedTokens: 1100}
+	usage.CostUSD = model.Cost(prices, usage)
+	reply := model.Reply{Finish: model.FinishStop, Usage: usage, Model: "canned"}
 	command := "rm -rf legacy"
 	if steps := stepsOf.FindStringSubmatch(goal); steps != nil {
 		n, err := strconv.Atoi(steps[1])

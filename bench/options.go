@@ -48,7 +48,7 @@ func readOptions(args []string, out io.Writer) (options, error) {
 	flags.IntVar(&o.at, "tasks", 16, "tasks at one time, where throughput is measured")
 	flags.IntVar(&o.long, "long", 400, "steps of the task whose growth is measured")
 	flags.IntVar(&o.endless, "endless", 5000, "steps of the task that goes through continue-as-new")
-	flags.IntVar(&o.parked, "parked", 120, "parked tasks in one sample")
+	flags.IntVar(&o.parked, "parked", 500, "parked tasks in one sample")
 	flags.StringVar(&o.profile, "cpuprofile", "", "write a CPU profile of this process to the file")
 	flags.Usage = func() {
 		fmt.Fprint(out, "bench says what Belay costs, beside a bare Temporal workflow. The figures:\n\n")

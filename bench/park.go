@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"go.temporal.io/sdk/client"
-	"go.temporal.io/sdk/worker"
 
 	"belay/workflows"
 )
@@ -20,8 +19,12 @@ type parkable struct {
 	name  string
 	start func(ctx context.Context, r *rig, id string) (client.WorkflowRun, error)
 	waits func(ctx context.Context, r *rig, id string) (bool, error)
+	// cache is how many workflows its worker keeps in memory.
+	cache int
 }
 
+// A task of Belay parks on a worker that is set up as belay-worker is: it keeps the tasks last used in memory and makes
+// the others from their histories again when somebody answers. The control parks on a worker of the SDK's as it comes.
 var (
 	parkedTask = parkable{
 		name: "parked",
@@ -33,6 +36,7 @@ var (
 			err := r.query(ctx, id, workflows.QueryPending, &p)
 			return len(p) > 0, err
 		},
+		cache: belayCache,
 	}
 	parkedBare = parkable{
 		name: "bare-parked",
@@ -44,6 +48,7 @@ var (
 			err := r.query(ctx, id, queryParked, &parked)
 			return parked, err
 		},
+		cache: sdkCache,
 	}
 )
 
@@ -55,27 +60,58 @@ func (r *rig) query(ctx context.Context, id, name string, into any) error {
 	return v.Get(into)
 }
 
-// memory is what this process holds after everything that it can let go of is gone.
-type memory struct{ live, resident int64 } // live: objects and stacks
-
-func memoryNow() (m memory, err error) {
-	for range 3 { // finalizers and pools let go in steps
-		runtime.GC()
-	}
+// memoryNow is what this process holds, in objects and stacks, after everything that it can let go of is gone.
+func memoryNow() int64 {
+	runtime.GC()
+	runtime.GC() // pools let go at the second time
 	debug.FreeOSMemory()
 	var s runtime.MemStats
 	runtime.ReadMemStats(&s)
-	m.live = int64(s.HeapAlloc + s.StackInuse)
-	m.resident, err = residentBytes()
-	return m, err
+	return int64(s.HeapAlloc + s.StackInuse)
 }
 
-// holding parks n tasks and gives the memory that each takes, in bytes. It leaves the workers with an empty cache.
-func (r *rig) holding(ctx context.Context, p parkable, n int) (memory, error) {
-	before, err := memoryNow()
-	if err != nil {
-		return memory{}, err
+// settled waits until evicted workflows have ended, each of which was some goroutines.
+func settled(ctx context.Context) error {
+	for before := -1; ; {
+		now := runtime.NumGoroutine()
+		if now == before {
+			return nil
+		}
+		before = now
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(200 * time.Millisecond):
+		}
 	}
+}
+
+// holding parks n tasks and gives the bytes by which each made its worker grow.
+func (r *rig) holding(ctx context.Context, p parkable, cache, n int) (float64, error) {
+	if err := r.restartWorkers(cache); err != nil {
+		return 0, err
+	}
+	if err := settled(ctx); err != nil {
+		return 0, err
+	}
+	before := memoryNow()
+	runs, err := r.parkMany(ctx, p, n)
+	if err != nil {
+		return 0, err
+	}
+	if err := settled(ctx); err != nil {
+		return 0, err
+	}
+	each := float64(memoryNow()-before) / float64(n)
+	for _, run := range runs {
+		if err := r.client.TerminateWorkflow(ctx, run.GetID(), "", "measured"); err != nil {
+			return 0, err
+		}
+	}
+	return each, nil
+}
+
+func (r *rig) parkMany(ctx context.Context, p parkable, n int) ([]client.WorkflowRun, error) {
 	runs := make([]client.WorkflowRun, n)
 	errs := make([]error, n)
 	free := make(chan struct{}, 16)
@@ -88,22 +124,7 @@ func (r *rig) holding(ctx context.Context, p parkable, n int) (memory, error) {
 		})
 	}
 	all.Wait()
-	if err := errors.Join(errs...); err != nil {
-		return memory{}, err
-	}
-	after, err := memoryNow()
-	if err != nil {
-		return memory{}, err
-	}
-	for _, run := range runs {
-		if err := r.client.TerminateWorkflow(ctx, run.GetID(), "", "measured"); err != nil {
-			return memory{}, err
-		}
-	}
-	r.stopWorkers()
-	worker.PurgeStickyWorkflowCache()
-	each := memory{live: (after.live - before.live) / int64(n), resident: (after.resident - before.resident) / int64(n)}
-	return each, r.startWorkers()
+	return runs, errors.Join(errs...)
 }
 
 // park starts one task and waits until it waits.
@@ -129,25 +150,18 @@ const figParked = "worker memory per parked task"
 
 // park measures what a task costs a worker while it waits for a person.
 func park(ctx context.Context, r *rig, o options, rep *report) error {
-	for _, p := range []parkable{parkedTask, parkedBare} { // what the first ones make for all
-		if _, err := r.holding(ctx, p, 16); err != nil {
-			return err
-		}
-	}
-	var ours, theirs, ratios, residents, resident []float64
+	var ours, theirs, ratios []float64
 	for i := range o.pairs {
-		a, err := r.holding(ctx, parkedTask, o.parked)
+		a, err := r.holding(ctx, parkedTask, parkedTask.cache, o.parked)
 		if err != nil {
 			return err
 		}
-		b, err := r.holding(ctx, parkedBare, o.parked)
+		b, err := r.holding(ctx, parkedBare, parkedBare.cache, o.parked)
 		if err != nil {
 			return err
 		}
-		rep.say("pair %d: %s a task beside %s; resident %s beside %s", i+1, readable(a.live), readable(b.live), readable(a.resident), readable(b.resident))
-		ours, theirs = append(ours, float64(a.live)), append(theirs, float64(b.live))
-		ratios = append(ratios, float64(a.live)/float64(b.live))
-		residents, resident = append(residents, float64(a.resident)), append(resident, float64(b.resident))
+		rep.say("pair %d: %s a task beside %s", i+1, readable(int64(a)), readable(int64(b)))
+		ours, theirs, ratios = append(ours, a), append(theirs, b), append(ratios, a/b)
 	}
 	rep.add(row{
 		what:    figParked,
@@ -156,7 +170,11 @@ func park(ctx context.Context, r *rig, o options, rep *report) error {
 		value:   median(ratios),
 		goal:    goal{atMost: 1.5},
 	})
-	rep.note("%d tasks a sample were parked. By resident memory, which moves with the collector, a parked task takes %s beside %s.", o.parked,
-		readable(int64(median(residents))), readable(int64(median(resident))))
-	return nil
+	cached, err := r.holding(ctx, parkedTask, sdkCache, belayCache)
+	if err != nil {
+		return err
+	}
+	rep.note("%d tasks were parked in each sample. A belay-worker keeps %d workflows in memory, %s for each that is parked; further ones cost it nothing until somebody answers.",
+		o.parked, belayCache, readable(int64(cached)))
+	return r.restartWorkers(belayCache)
 }

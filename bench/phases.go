@@ -14,12 +14,12 @@ import (
 	"go.temporal.io/sdk/interceptor"
 )
 
-// timer measures the activities of the workers while it is told to.
+// timer measures the activities of workers.
 type timer struct {
 	interceptor.WorkerInterceptorBase
 
 	mu    sync.Mutex
-	taken map[string]*took // nil: not now
+	taken map[string]*took
 }
 
 // took is what the activities of one name took.
@@ -29,34 +29,9 @@ type took struct {
 	cpu  time.Duration // of the activity's own thread
 }
 
-// measure starts anew.
-func (t *timer) measure() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.taken = map[string]*took{}
-}
-
-// done gives what was measured and stops.
-func (t *timer) done() map[string]*took {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	taken := t.taken
-	t.taken = nil
-	return taken
-}
-
-func (t *timer) measuring() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.taken != nil
-}
-
 func (t *timer) add(name string, wall, cpu time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.taken == nil {
-		return
-	}
 	if t.taken[name] == nil {
 		t.taken[name] = &took{}
 	}
@@ -78,9 +53,6 @@ type timedActivity struct {
 
 // ExecuteActivity implements interceptor.ActivityInboundInterceptor.
 func (i *timedActivity) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteActivityInput) (any, error) {
-	if !i.timer.measuring() {
-		return i.Next.ExecuteActivity(ctx, in)
-	}
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	began, cpu := time.Now(), threadTime()
@@ -91,16 +63,20 @@ func (i *timedActivity) ExecuteActivity(ctx context.Context, in *interceptor.Exe
 
 // phases shows where the time of a step goes, for whoever tunes it. It asks for nothing.
 func phases(ctx context.Context, r *rig, o options, rep *report) error {
-	r.timer.measure()
-	_, err := r.play(ctx, belay, o.at, o.at, o.steps)
-	taken := r.timer.done()
-	if err != nil {
+	t := &timer{taken: map[string]*took{}}
+	if err := r.restartWorkers(belayCache, t); err != nil {
+		return err
+	}
+	if _, err := r.play(ctx, belay, o.at, o.at, o.steps); err != nil {
+		return err
+	}
+	if err := r.restartWorkers(belayCache); err != nil {
 		return err
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "| activity, %d tasks | a step | ms each | CPU ms each, own thread |\n|---|---|---|---|\n", o.at)
-	for _, name := range slices.Sorted(maps.Keys(taken)) {
-		x := taken[name]
+	for _, name := range slices.Sorted(maps.Keys(t.taken)) {
+		x := t.taken[name]
 		n := float64(x.n)
 		fmt.Fprintf(&b, "| %s | %.2f | %.2f | %.2f |\n", name, n/float64(o.at*o.steps), x.wall.Seconds()*1000/n, x.cpu.Seconds()*1000/n)
 	}

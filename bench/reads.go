@@ -103,7 +103,7 @@ func newReader(ctx context.Context, dir string) (*reader, error) {
 // converse prepares a run whose conversation has so many turns, and gives the input of its next model call.
 func (r *reader) converse(ctx context.Context, turns int) (activities.ModelInput, error) {
 	ref := agent.RunRef{Tenant: "default", Run: agent.RunID(fmt.Sprintf("turns-%d", turns))}
-	in := activities.ModelInput{Run: ref, Step: turns, MaxOutput: 1024, Calls: turns}
+	in := activities.ModelInput{Run: ref, Step: turns, MaxOutput: 1024}
 	task := agent.Task{Goal: fmt.Sprintf(goalSteps, turns+2, observed), Agent: "default", Tenant: "default", User: "bench"}
 	prepared, err := r.env.ExecuteActivity(r.act.Prepare, activities.PrepareInput{Run: ref, Task: task})
 	if err != nil {
@@ -134,7 +134,7 @@ func (r *reader) converse(ctx context.Context, turns int) (activities.ModelInput
 	if err != nil {
 		return in, err
 	}
-	result := activities.Result{Call: call, Status: agent.CallOK}
+	result := activities.Result{Call: call}
 	if result.Observation, err = tenant.Put(ctx, observation); err != nil {
 		return in, err
 	}

@@ -39,7 +39,6 @@ type rig struct {
 	store   *store.Store
 	folder  string // of the store
 	act     *activities.Activities
-	timer   *timer
 	workers []worker.Worker
 	tasks   atomic.Int64 // so far, for their ids
 }
@@ -47,11 +46,12 @@ type rig struct {
 // The queues, which both workloads share.
 const (
 	queue     = workflows.TaskQueue
-	hostQueue = "belay-host-bench"
+	hostID    = "5eedbeef"
+	hostQueue = "belay-host-" + hostID
 )
 
 func newRig(ctx context.Context, dir string) (*rig, error) {
-	r := &rig{folder: filepath.Join(dir, "store"), timer: &timer{}}
+	r := &rig{folder: filepath.Join(dir, "store")}
 	var err error
 	if r.bundle, err = benchConfig(); err != nil {
 		return nil, err
@@ -70,8 +70,7 @@ func newRig(ctx context.Context, dir string) (*rig, error) {
 		r.close()
 		return nil, err
 	}
-	worker.SetStickyWorkflowCacheSize(4096)
-	if err := r.startWorkers(); err != nil {
+	if err := r.startWorkers(belayCache); err != nil {
 		r.close()
 		return nil, err
 	}
@@ -144,15 +143,24 @@ func sourceText() (string, error) {
 	return text.String(), err
 }
 
-// startWorkers starts the two workers of a belay-worker, with its options.
-func (r *rig) startWorkers() error {
+// How many workflows a worker keeps in memory: a belay-worker that may hold 64 sandboxes, and the SDK's own workers.
+const (
+	belayCache = 2*64 + 2
+	sdkCache   = 10_000
+)
+
+// startWorkers starts the two workers of a belay-worker, with its options but for the size of the cache.
+func (r *rig) startWorkers(cache int, with ...interceptor.WorkerInterceptor) error {
+	worker.SetStickyWorkflowCacheSize(cache)
+	worker.SetBinaryChecksum("v0.1.0") // as long as that of a release
 	options := worker.Options{
+		Identity:                         hostID,
 		MaxHeartbeatThrottleInterval:     activities.Heartbeat,
 		DefaultHeartbeatThrottleInterval: activities.Heartbeat,
 		StickyScheduleToStartTimeout:     2 * time.Second,
 		MaxConcurrentWorkflowTaskPollers: 4,
 		MaxConcurrentActivityTaskPollers: 4,
-		Interceptors:                     []interceptor.WorkerInterceptor{r.timer},
+		Interceptors:                     with,
 	}
 	tasks := worker.New(r.client, queue, options)
 	tasks.RegisterWorkflowWithOptions(workflows.AgentTask, workflow.RegisterOptions{Name: workflows.TypeAgentTask})
@@ -173,6 +181,12 @@ func (r *rig) startWorkers() error {
 }
 
 func activityNamed(name string) activity.RegisterOptions { return activity.RegisterOptions{Name: name} }
+
+// restartWorkers starts the workers anew, with nothing in their cache.
+func (r *rig) restartWorkers(cache int, with ...interceptor.WorkerInterceptor) error {
+	r.stopWorkers()
+	return r.startWorkers(cache, with...)
+}
 
 func (r *rig) stopWorkers() {
 	for _, w := range r.workers {

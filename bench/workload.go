@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/client"
 
 	"belay/agent"
@@ -97,4 +98,33 @@ func (r *rig) play(ctx context.Context, w workload, tasks, atOnce, steps int) (s
 	after, err := r.usage()
 	s.cpu = after.since(before)
 	return s, err
+}
+
+// dispatches counts how the activities of one task and its ledger were dispatched, by queue; local ones under their own
+// name. The control must be dispatched in the same ways.
+func (r *rig) dispatches(ctx context.Context, w workload, steps int) (map[string]int, error) {
+	run, err := w.start(ctx, r, r.newID(w.name), steps)
+	if err != nil {
+		return nil, err
+	}
+	counts := map[string]int{}
+	for _, id := range []string{run.GetID(), w.ledger(run)} {
+		if err := r.client.GetWorkflow(ctx, id, "").Get(ctx, nil); err != nil {
+			return nil, err
+		}
+		iter := r.client.GetWorkflowHistory(ctx, id, "", false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+		for iter.HasNext() {
+			e, err := iter.Next()
+			if err != nil {
+				return nil, err
+			}
+			if s := e.GetActivityTaskScheduledEventAttributes(); s != nil {
+				counts[s.GetTaskQueue().GetName()]++
+			}
+			if e.GetMarkerRecordedEventAttributes().GetMarkerName() == "LocalActivity" {
+				counts["local"]++
+			}
+		}
+	}
+	return counts, nil
 }

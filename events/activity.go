@@ -2,6 +2,8 @@ package events
 
 import (
 	"cmp"
+	"slices"
+	"strings"
 
 	"go.temporal.io/api/common/v1"
 	"go.temporal.io/api/failure/v1"
@@ -62,8 +64,20 @@ func (p *projector) invoked(e *history.HistoryEvent, input *common.Payloads) {
 	var in activities.ModelInput
 	decode(input, &in)
 	p.tell(e, agent.EventModelInvoked, map[string]any{
-		"head": in.Head, "results": len(in.Results), "said": len(in.Said), "no_tools": in.NoTools,
+		"head": cmp.Or(in.Head, p.head), "results": len(in.Results), "said": len(in.Said), "said_by": speakers(in.Said), "no_tools": in.NoTools,
 	})
+}
+
+// speakers are the people among those who speak to the model, each once: a person's message begins with the name. What the
+// runtime says has no name.
+func speakers(said []string) (by []string) {
+	for _, s := range said {
+		name, _, ok := strings.Cut(s, " says: ")
+		if ok && agent.ValidName(name) && !slices.Contains(by, name) {
+			by = append(by, name)
+		}
+	}
+	return by
 }
 
 func (p *projector) starting(e *history.HistoryEvent, a activity, input *common.Payloads) {
@@ -71,7 +85,7 @@ func (p *projector) starting(e *history.HistoryEvent, a activity, input *common.
 	decode(input, &in)
 	c := p.calls[a.call]
 	p.tell(e, agent.EventToolStarted, map[string]any{
-		"call": a.call, "tool": c.Tool, "summary": c.Summary, "digest": in.Allow, "approved_by": in.Approved, "sandbox": in.Sandbox,
+		"call": a.call, "tool": c.Tool, "summary": c.Summary, "digest": in.Allow, "approved_by": in.Approved, "sandbox": in.Box(),
 	})
 }
 
@@ -128,12 +142,21 @@ func (p *projector) replied(e *history.HistoryEvent, result *common.Payloads) {
 	if !decode(result, &out) {
 		return
 	}
+	p.head = cmp.Or(out.Head, p.head)
 	p.tell(e, agent.EventModelCompleted, map[string]any{
-		"kind": out.Kind, "calls": out.Calls, "text": out.Text, "limit": out.Limit, "model": out.Model, "usage": out.Usage, "head": out.Head,
+		"kind": out.Kind, "calls": callsOf(out), "text": out.Text, "limit": out.Limit, "model": out.Model, "usage": out.Usage, "head": out.Head,
 	})
 	if out.Condensed > 0 {
 		p.tell(e, agent.EventContextCondensed, map[string]any{"results": out.Condensed})
 	}
+}
+
+// callsOf is how many calls a reply asks for.
+func callsOf(m activities.ModelOutput) int {
+	if m.Kind == activities.ReplyCalls {
+		return max(1, m.Calls)
+	}
+	return m.Calls
 }
 
 func (p *projector) ran(e *history.HistoryEvent, a activity, result *common.Payloads) {
@@ -141,8 +164,12 @@ func (p *projector) ran(e *history.HistoryEvent, a activity, result *common.Payl
 	if !decode(result, &out) {
 		return
 	}
+	var exit *int
+	if out.Exit != 0 || p.calls[a.call].Tool == "shell" && out.Status == agent.CallOK {
+		exit = &out.Exit
+	}
 	p.tell(e, agent.EventToolCompleted, map[string]any{
-		"call": a.call, "tool": p.calls[a.call].Tool, "status": out.Status, "exit": out.Exit, "duration": out.Duration, "observation": out.Observation,
+		"call": a.call, "tool": p.calls[a.call].Tool, "status": out.Status, "exit": exit, "duration": out.Duration, "observation": out.Observation,
 	})
 	if out.Tree != "" {
 		p.tell(e, agent.EventCheckpointCreated, map[string]any{"tree": out.Tree, "call": a.call, "skipped": out.Skipped})
@@ -219,9 +246,10 @@ func (p *projector) marker(e *history.HistoryEvent) {
 }
 
 func (p *projector) judged(e *history.HistoryEvent, v activities.Verdict, policy agent.Digest) {
+	touches := v.Touches()
 	p.tell(e, agent.EventToolRequested, map[string]any{
 		"call": v.Call, "tool": v.Tool, "summary": v.Summary, "arguments": v.Arguments, "edited": v.Edited,
-		"reads": v.Reads, "writes": v.Writes, "timeout": v.Timeout,
+		"reads": touches.Reads, "writes": touches.Writes, "timeout": v.Timeout,
 	})
 	if v.Gate == activities.GateInvalid {
 		p.tell(e, agent.EventToolCompleted, map[string]any{"call": v.Call, "tool": v.Tool, "status": agent.CallInvalid, "why": v.Why})

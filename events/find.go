@@ -43,7 +43,7 @@ type Found struct {
 // gives the last. A task that is neither on the server nor in the store is an InvalidInput error.
 func (r Reader) Find(ctx context.Context, workflowID, runID string) (Found, error) {
 	d, err := r.Client.DescribeWorkflow(ctx, workflowID, runID)
-	if gone(err) {
+	if _, noID := errors.AsType[*serviceerror.InvalidArgument](err); noID || gone(err) { // what can't be an id is none
 		return r.findStored(ctx, workflowID, runID)
 	}
 	if err != nil {

@@ -3,6 +3,7 @@ package events
 import (
 	"cmp"
 	"encoding/json"
+	"maps"
 
 	"go.temporal.io/api/common/v1"
 	"go.temporal.io/api/enums/v1"
@@ -18,6 +19,7 @@ type carried struct {
 	Task   agent.Task        `json:"task"`
 	Run    agent.RunID       `json:"run"`
 	Step   int               `json:"step"`
+	Head   agent.Digest      `json:"head"`
 	Sealed activities.Sealed `json:"sealed"`
 	Batch  struct {
 		Items []called `json:"items"`
@@ -38,7 +40,7 @@ func carriedBy(s *history.WorkflowExecutionStartedEventAttributes) (carried, boo
 func (p *projector) created(e *history.HistoryEvent) {
 	s := e.GetWorkflowExecutionStartedEventAttributes()
 	if c, ok := carriedBy(s); ok {
-		p.step = c.Step
+		p.step, p.head = c.Step, c.Head
 		for _, i := range c.Batch.Items {
 			p.calls[i.Call] = i
 		}
@@ -63,7 +65,7 @@ func (p *projector) end(e *history.HistoryEvent) {
 	switch e.GetEventType() {
 	case enums.EVENT_TYPE_WORKFLOW_EXECUTION_CANCEL_REQUESTED:
 		c := e.GetWorkflowExecutionCancelRequestedEventAttributes()
-		p.tell(e, agent.EventTaskCancelled, map[string]any{"requested": true, "cause": c.GetCause()})
+		p.cancel = map[string]any{"cancel_requested": e.GetEventTime().AsTime(), "cause": c.GetCause()}
 	case enums.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED:
 		p.ended(e, agent.EventTaskCompleted, e.GetWorkflowExecutionCompletedEventAttributes().GetResult(), nil)
 	case enums.EVENT_TYPE_WORKFLOW_EXECUTION_CANCELED:
@@ -96,7 +98,8 @@ func nextRun(e *history.HistoryEvent) string {
 	)
 }
 
-// ended tells the end of the task with what its ledger says, where it left one.
+// ended tells the end of the task with what its ledger says, where it left one, and the request to cancel it, if there was
+// one: a cancelled task is told as one event.
 func (p *projector) ended(e *history.HistoryEvent, t agent.EventType, ledger *common.Payloads, fields map[string]any) {
 	all := map[string]any{}
 	var l agent.Ledger
@@ -111,5 +114,6 @@ func (p *projector) ended(e *history.HistoryEvent, t agent.EventType, ledger *co
 			all[k] = v
 		}
 	}
+	maps.Copy(all, p.cancel)
 	p.tell(e, t, all)
 }

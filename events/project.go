@@ -30,13 +30,16 @@ func Project(ctx context.Context, c client.Client, workflowID, runID string, seq
 // activities that have not ended, and the calls of the last reply.
 type projector struct {
 	runID string
-	seq   int // of the next event
-	step  int // the last one heard of
+	seq   int          // of the next event
+	step  int          // the last one heard of
+	head  agent.Digest // the conversation that the last reply led to
 
 	open  map[int64]activity // by the id of the event that scheduled it
 	calls map[agent.CallID]called
 	next  string // the run that continues this one
-	out   []agent.Event
+	// cancel is what the end of the task tells of the request to cancel it; nil: there was none.
+	cancel map[string]any
+	out    []agent.Event
 }
 
 // activity is what has to be known of an activity when it ends.

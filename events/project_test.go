@@ -1,9 +1,11 @@
 package events
 
 import (
+	"compress/gzip"
 	"encoding/json"
 	"errors"
 	"flag"
+	"io"
 	"os"
 	"strings"
 	"testing"
@@ -15,6 +17,7 @@ import (
 	"go.temporal.io/api/failure/v1"
 	"go.temporal.io/api/history/v1"
 	"go.temporal.io/sdk/converter"
+	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
@@ -161,6 +164,7 @@ func histories(t testing.TB) map[string]*past {
 		return h
 	}
 	wholeTask(history("whole"))
+	spokenTo(history("spoken-to"))
 	troubles(history("troubles"))
 	ends(history)
 	continued(history("continued"))
@@ -187,9 +191,8 @@ func wholeTask(h *past) {
 		{Type: agent.EventApprovalRequested, Time: start.Add(time.Minute), Step: 1, Fields: map[string]any{"call": "c2", "risk": "high"}},
 	}})
 	h.completed(notify, nil)
-	run := h.scheduled(execute, activities.ExecuteInput{Step: 1, Call: "c1", Allow: digestA, Sandbox: "run1-g1", Checkpoint: true})
-	exit := 0
-	h.completed(run, activities.ExecuteOutput{Status: agent.CallOK, Exit: &exit, Observation: digestA, Tree: digestB, Duration: agent.Duration(1500 * time.Millisecond)})
+	run := h.scheduled(execute, activities.ExecuteInput{Step: 1, Call: "c1", Allow: digestA, Sandbox: "run1-g1"})
+	h.completed(run, activities.ExecuteOutput{Status: agent.CallOK, Observation: digestA, Tree: digestB, Duration: agent.Duration(1500 * time.Millisecond)})
 	check := h.scheduled(runChecks, activities.ChecksInput{Step: 2, Round: 1})
 	h.completed(check, activities.ChecksOutput{Checks: []agent.CheckResult{{Command: "true", Status: agent.CallOK}, {Command: "false", Status: agent.CallFailed, Exit: 1}}})
 	last := h.scheduled(checkpoint, activities.CheckpointInput{Step: 2})
@@ -204,6 +207,14 @@ func wholeTask(h *past) {
 			Result: h.payloads(ledgerOf(agent.ReasonFinalAnswer)),
 		}},
 	})
+}
+
+// spokenTo is a model that hears what people and the runtime say.
+func spokenTo(h *past) {
+	h.scheduled(callModel, activities.ModelInput{Step: 1, Said: []string{
+		"ana says: leave the API alone", "ben says: she says: hurry", "ana says: please", "The sandbox was lost and made anew.", "The limit says: stop",
+	}})
+	h.scheduled(callModel, activities.ModelInput{Step: 2, Said: []string{"You said that you are done, but acceptance checks failed."}})
 }
 
 func troubles(h *past) {
@@ -304,6 +315,49 @@ func TestProjection(t *testing.T) {
 				t.Error("the same history gave other events")
 			}
 		})
+	}
+}
+
+// Histories that the workflows really wrote tell who spoke to the model, and that a task was cancelled once.
+func TestRecordedHistories(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name, field string
+		event       agent.EventType
+		want        []any
+	}{
+		{"paused_and_steered", "said_by", agent.EventModelInvoked, []any{[]any{"ana"}}},
+		{"cancelled", "termination_reason", agent.EventTaskCancelled, []any{"cancelled"}},
+	} {
+		f, err := os.Open("../workflows/testdata/histories/" + tt.name + ".json.gz")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		z, err := gzip.NewReader(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := io.ReadAll(z)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var h history.History
+		if err := protojson.Unmarshal(b, &h); err != nil {
+			t.Fatal(err)
+		}
+		p := newProjector("run", 1)
+		var got []any
+		for _, e := range h.GetEvents() {
+			for _, event := range p.take(e) {
+				if event.Type == tt.event && event.Fields[tt.field] != nil {
+					got = append(got, event.Fields[tt.field])
+				}
+			}
+		}
+		if d := cmp.Diff(tt.want, got); d != "" {
+			t.Errorf("%s: %s", tt.name, d)
+		}
 	}
 }
 

@@ -2,20 +2,16 @@ package events
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
-	"slices"
-	"time"
 
 	"go.temporal.io/api/enums/v1"
 
 	"belay/agent"
-	"belay/store"
 )
 
 // Read gives all events of a task in order: what was sealed of it, then what its histories tell, across continue-as-new,
-// then the decision about its outcome. It works with what is left: without a history on the server, and without anything
+// then the decisions about its outcome. It works with what is left: without a history on the server, and without anything
 // sealed. What was sealed is verified; a hole, or what is not what was sealed, is a StateError, after the events before it.
 func (r Reader) Read(ctx context.Context, f Found) iter.Seq2[agent.Event, error] {
 	return r.events(ctx, f, false)
@@ -78,7 +74,7 @@ func (w *walk) all(ctx context.Context, yield func(agent.Event) bool) (more bool
 	if enough {
 		return false, nil
 	}
-	return true, w.decision(ctx, give)
+	return true, w.decisions(ctx, give)
 }
 
 // unsealed finds the first run whose events are still to be read from its history; empty: there is none.
@@ -140,37 +136,4 @@ func (w *walk) history(ctx context.Context, runID string, yield func(agent.Event
 		}
 	}
 	return p.next, nil
-}
-
-// decision tells what people decided about the outcome, as the ledger's record in the store says it.
-func (w *walk) decision(ctx context.Context, yield func(agent.Event) bool) error {
-	l, err := w.r.Ledger(ctx, w.f)
-	if errors.Is(err, store.ErrNotFound) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	if slices.Contains([]agent.LedgerDecision{"", agent.Pending, agent.DecisionNone}, l.Decision) {
-		return nil
-	}
-	yield(agent.Event{
-		Time: decidedAt(l), RunID: string(l.RunID), Seq: w.seq, Step: w.step, Type: agent.EventDecisionRecorded,
-		Fields: plain(map[string]any{
-			"decision": l.Decision, "decided_by": l.DecidedBy, "comment": l.Comment, "conditions": l.Conditions, "next_action": l.NextAction,
-			"superseded_by": l.SupersededBy, "ledger": agent.LedgerWorkflowID(l.WorkflowID, l.RunID),
-		}),
-	})
-	return nil
-}
-
-// decidedAt is when a decision was taken, or the time to take one ran out.
-func decidedAt(l agent.Ledger) time.Time {
-	switch {
-	case l.DecidedAt != nil:
-		return l.DecidedAt.UTC()
-	case l.Decision == agent.Expired:
-		return l.EndedAt.Add(time.Duration(l.ExpiresAfter)).UTC()
-	}
-	return l.EndedAt.UTC()
 }

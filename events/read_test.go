@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"go.temporal.io/api/common/v1"
@@ -30,6 +31,9 @@ type server struct {
 }
 
 func (s *server) DescribeWorkflow(_ context.Context, _, runID string) (*client.WorkflowExecutionDescription, error) {
+	if runID != "" && !strings.HasPrefix(runID, "run-") {
+		return nil, serviceerror.NewInvalidArgument("Invalid RunId.")
+	}
 	if runID == "" {
 		runID = s.last
 	}
@@ -46,7 +50,10 @@ func (s *server) DescribeWorkflow(_ context.Context, _, runID string) (*client.W
 	}}}, nil
 }
 
-func (s *server) GetWorkflowHistory(_ context.Context, _, runID string, _ bool, filter enums.HistoryEventFilterType) client.HistoryEventIterator {
+func (s *server) GetWorkflowHistory(_ context.Context, workflowID, runID string, _ bool, filter enums.HistoryEventFilterType) client.HistoryEventIterator {
+	if runID == "" {
+		runID = workflowID // of a ledger, which has one run
+	}
 	h, ok := s.runs[runID]
 	if !ok {
 		return &page{err: serviceerror.NewNotFound("no such history")}
@@ -248,6 +255,62 @@ func TestReadTellsNoDecisionBeforeThereIsOne(t *testing.T) {
 	}
 }
 
+// Every decision is told while the ledger's own history is there, and the last one when only its record is.
+func TestReadTellsEveryDecision(t *testing.T) {
+	t.Parallel()
+	minute := func(n int) *time.Time { at := start.Add(time.Duration(n) * time.Minute); return &at }
+	states := []agent.Ledger{
+		{Decision: agent.Pending},
+		{Decision: agent.Pending, EvidenceRefs: []agent.Evidence{{Kind: "events"}}},
+		{Decision: agent.Conditional, DecidedBy: []agent.UserID{"ana"}, DecidedAt: minute(1), Conditions: []string{"add a test"}},
+		{Decision: agent.Conditional, DecidedBy: []agent.UserID{"ana"}, DecidedAt: minute(1), Conditions: []string{"add a test"}, Refused: []string{"eve"}},
+		{Decision: agent.Accepted, DecidedBy: []agent.UserID{"ben"}, DecidedAt: minute(2)},
+	}
+	const id = "ledger/fix-calc/run-1"
+	for _, tt := range []struct {
+		name    string
+		history bool
+		record  agent.Ledger
+		want    string
+	}{
+		{"history and record", true, states[4], "6 conditional [ana] 12:01\n7 accepted [ben] 12:02\n"},
+		{"superseded in the store after the ledger closed", true, agent.Ledger{Decision: agent.Superseded, SupersededBy: "ledger/again/1", DecidedAt: minute(2)},
+			"6 conditional [ana] 12:01\n7 accepted [ben] 12:02\n8 superseded <nil> 12:02\n"},
+		{"record alone", false, states[4], "6 accepted [ben] 12:02\n"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			l := newLife(t)
+			if tt.history {
+				h := &past{t: t}
+				for _, s := range states {
+					s.WorkflowID, s.RunID = "fix-calc", "run-1"
+					h.completed(h.scheduled(writeLedger, activities.WriteLedgerInput{Ledger: s}), nil)
+				}
+				l.server.runs[id] = h
+			}
+			tt.record.WorkflowID, tt.record.RunID = "fix-calc", "run-1"
+			l.record(activities.LedgerRecord("fix-calc", "run-1"), tt.record)
+			found, err := l.reader.Find(t.Context(), "fix-calc", "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got strings.Builder
+			for e, err := range l.reader.Read(t.Context(), found) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if e.Type == agent.EventDecisionRecorded {
+					fmt.Fprintf(&got, "%d %v %v %s\n", e.Seq, e.Fields["decision"], e.Fields["decided_by"], e.Time.Format("15:04"))
+				}
+			}
+			if d := cmp.Diff(tt.want, got.String()); d != "" {
+				t.Error(d)
+			}
+		})
+	}
+}
+
 // What is missing or was changed is said, after what came before it.
 func TestReadFindsHoles(t *testing.T) {
 	t.Parallel()
@@ -328,6 +391,7 @@ func TestFindRefuses(t *testing.T) {
 	for _, tt := range []struct{ id, run, want string }{
 		{"other", "", `no task "other" on the server, nor in the store of tenant "acme"`},
 		{"fix-calc", "run-9", `no task "fix-calc" with a run "run-9" on the server, nor in the store of tenant "acme"`},
+		{"fix-calc", "nosuch", `no task "fix-calc" with a run "nosuch" on the server, nor in the store of tenant "acme"`},
 	} {
 		_, err := l.reader.Find(t.Context(), tt.id, tt.run)
 		if err == nil || err.Error() != tt.want || agent.TypeOf(err) != agent.InvalidInput {

@@ -133,6 +133,9 @@ func (c *cli) tell(ctx context.Context, s *session, id string, verb agent.Verb, 
 	if _, err := agent.DecodeControl(verb, raw); err != nil {
 		return err
 	}
+	if err := s.running(ctx, id); err != nil {
+		return err
+	}
 	var got workflows.Recorded
 	if err := update(ctx, s, id, string(verb), raw, &got); err != nil {
 		return err

@@ -38,7 +38,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdin i
 	root.SetIn(stdin)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
-	return root.ExecuteContext(ctx)
+	return spelledOut(root.ExecuteContext(ctx))
 }
 
 func (c *cli) root() *cobra.Command {
@@ -68,6 +68,10 @@ func (c *cli) root() *cobra.Command {
 		c.pauseVerb(agent.VerbPause), c.pauseVerb(agent.VerbResume), c.raiseVerb(), c.cancelVerb(), c.decideVerb(),
 		c.configVerb(), c.policyVerb(),
 	)
+	root.InitDefaultCompletionCmd()
+	if shells, _, err := root.Find([]string{"completion"}); err == nil {
+		shells.Args, shells.RunE = cobra.ArbitraryArgs, noSuchVerb
+	}
 	return root
 }
 
@@ -91,6 +95,12 @@ func noSuchVerb(cmd *cobra.Command, args []string) error {
 
 // badFlag says what is wrong with a flag, and which one was meant.
 func badFlag(cmd *cobra.Command, err error) error {
+	if bad, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
+		return usagef("%s: --%s: %q; expected %s", verbOf(cmd), bad.GetFlag().Name, bad.GetValue(), formOf(bad.GetFlag()))
+	}
+	if bare, ok := errors.AsType[*pflag.ValueRequiredError](err); ok {
+		return usagef("%s: --%s: missing; expected %s", verbOf(cmd), bare.GetFlag().Name, formOf(bare.GetFlag()))
+	}
 	unknown, ok := errors.AsType[*pflag.NotExistError](err)
 	if !ok {
 		return usagef("%s: %w", verbOf(cmd), err)
@@ -106,10 +116,21 @@ func badFlag(cmd *cobra.Command, err error) error {
 	return usagef("%s: unknown flag --%s; see %s --help", verbOf(cmd), unknown.GetSpecifiedName(), cmd.CommandPath())
 }
 
+// formOf says what may stand after a flag.
+func formOf(f *pflag.Flag) string {
+	switch f.Value.Type() {
+	case "int":
+		return "a whole number"
+	case "bool":
+		return "true or false"
+	}
+	return f.Usage
+}
+
 // verbOf is a command as an error names it.
 func verbOf(cmd *cobra.Command) string { return strings.TrimPrefix(cmd.CommandPath(), "belay ") }
 
-// takes demands exactly these arguments; a name in brackets may be left out.
+// takes demands exactly these arguments, none of them empty; a name in brackets may be left out.
 func takes(names ...string) cobra.PositionalArgs {
 	least := 0
 	for _, n := range names {
@@ -123,6 +144,9 @@ func takes(names ...string) cobra.PositionalArgs {
 		}
 		if len(args) > len(names) {
 			return usagef("%s: unexpected argument %q; usage: %s", verbOf(cmd), args[len(names)], cmd.UseLine())
+		}
+		if i := slices.Index(args, ""); i >= 0 {
+			return usagef("%s: %s is empty; usage: %s", verbOf(cmd), names[i], cmd.UseLine())
 		}
 		return nil
 	}

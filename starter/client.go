@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/contrib/envconfig"
@@ -43,14 +44,18 @@ func (c *cli) dial(ctx context.Context) (cl client.Client, namespace string, err
 	return cl, opts.Namespace, nil
 }
 
-// content opens the store. A folder that is not there is not made: whoever only reads has nothing there yet.
-func (c *cli) content(ctx context.Context) (*store.Store, error) {
+// content opens the store. A folder that is not there is not made, since whoever only reads has nothing there yet: the store
+// is empty then, and absent says why.
+func (c *cli) content(ctx context.Context) (st *store.Store, absent, err error) {
 	if !strings.Contains(c.set.Store, "://") {
 		if _, err := os.Stat(c.set.Store); errors.Is(err, os.ErrNotExist) {
-			return store.Open(ctx, "mem://")
+			absent = usagef("BELAY_STORE: there is no folder %q here; expected where the worker keeps its store", c.set.Store)
+			st, err = store.Open(ctx, "mem://")
+			return st, absent, err
 		}
 	}
-	return store.Open(ctx, c.set.Store)
+	st, err = store.Open(ctx, c.set.Store)
+	return st, nil, err
 }
 
 // session is the connection of one verb: to the server and to the store.
@@ -58,6 +63,7 @@ type session struct {
 	client.Client
 	namespace string
 	store     *store.Store
+	absent    error // why the store is empty; nil: it is the worker's
 	tasks     events.Reader
 }
 
@@ -66,13 +72,13 @@ func (c *cli) connect(ctx context.Context) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	st, err := c.content(ctx)
+	st, absent, err := c.content(ctx)
 	if err != nil {
 		cl.Close()
 		return nil, fmt.Errorf("BELAY_STORE: %w", err)
 	}
 	tasks := events.Reader{Client: cl, Store: st, Tenant: agent.TenantID(c.set.Tenant)}
-	return &session{Client: cl, namespace: namespace, store: st, tasks: tasks}, nil
+	return &session{Client: cl, namespace: namespace, store: st, absent: absent, tasks: tasks}, nil
 }
 
 func (s *session) close() {
@@ -80,18 +86,46 @@ func (s *session) close() {
 	_ = s.store.Close() // nothing was written
 }
 
-// ask queries a workflow within answerTime.
+// errEnded refuses what only an open workflow can do or tell.
+var errEnded = coded{exitRefused, errors.New("it has ended")}
+
+// running says why a task can't be spoken to: there is none of that id, or it has ended.
+func (s *session) running(ctx context.Context, id string) error {
+	found, err := s.tasks.Find(ctx, id, "")
+	if err == nil && !found.Open {
+		return fmt.Errorf("task %q: %w", id, errEnded)
+	}
+	return err
+}
+
+// ask queries a workflow within answerTime, whether it is open or has closed.
 func ask(ctx context.Context, cl client.Client, id, runID, query string, answer any) error {
+	return queried(ctx, cl, &client.QueryWorkflowWithOptionsRequest{WorkflowID: id, RunID: runID, QueryType: query}, answer)
+}
+
+// askOpen is ask for what only an open workflow has; one that has closed is errEnded.
+func askOpen(ctx context.Context, cl client.Client, id, runID, query string, answer any) error {
+	return queried(ctx, cl, &client.QueryWorkflowWithOptionsRequest{
+		WorkflowID: id, RunID: runID, QueryType: query, QueryRejectCondition: enums.QUERY_REJECT_CONDITION_NOT_OPEN,
+	}, answer)
+}
+
+// queried sends one query and reads its answer.
+func queried(ctx context.Context, cl client.Client, q *client.QueryWorkflowWithOptionsRequest, answer any) error {
+	id, query := q.WorkflowID, q.QueryType
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
-	value, err := cl.QueryWorkflow(ctx, id, runID, query)
+	value, err := cl.QueryWorkflowWithOptions(ctx, q)
 	if err != nil {
 		if _, missing := errors.AsType[*serviceerror.NotFound](err); missing {
 			return agent.Errorf(agent.InvalidInput, "no workflow %q in this namespace", id)
 		}
 		return answerOf(id, err)
 	}
-	if err := value.Get(answer); err != nil {
+	if value.QueryRejected != nil {
+		return errEnded
+	}
+	if err := value.QueryResult.Get(answer); err != nil {
 		return fmt.Errorf("query %s of %s: %w", query, id, err)
 	}
 	return nil

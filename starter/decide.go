@@ -60,15 +60,11 @@ func (c *cli) decide(ctx context.Context, id string, yes bool, d agent.LedgerDec
 		return err
 	}
 	defer s.close()
-	ledgerID, err := s.ledgerID(ctx, id)
+	ledgerID, l, err := s.undecided(ctx, id)
 	if err != nil {
 		return err
 	}
 	if !yes {
-		var l agent.Ledger
-		if err := ask(ctx, s, ledgerID, "", workflows.QueryLedger, &l); err != nil {
-			return err
-		}
 		shown := *c
 		shown.stdout, shown.asJSON = c.stderr, false
 		if err := shown.showLedger(l); err != nil {
@@ -78,7 +74,6 @@ func (c *cli) decide(ctx context.Context, id string, yes bool, d agent.LedgerDec
 			return err
 		}
 	}
-	var l agent.Ledger
 	if err := update(ctx, s, ledgerID, string(agent.VerbDecide), raw, &l); err != nil {
 		return err
 	}
@@ -93,17 +88,40 @@ func (c *cli) decide(ctx context.Context, id string, yes bool, d agent.LedgerDec
 	return nil
 }
 
-// ledgerID finds the workflow of a task's ledger.
-func (s *session) ledgerID(ctx context.Context, id string) (string, error) {
+// undecided finds the workflow of a ledger, by the task's id or its own, and what it says. A ledger that takes no decision, or
+// no other one, is refused.
+func (s *session) undecided(ctx context.Context, id string) (ledgerID string, l agent.Ledger, err error) {
 	if isLedger(id) {
-		return id, nil
+		err = ask(ctx, s, id, "", workflows.QueryLedger, &l)
+		return id, l, decidable(id, l, err)
 	}
 	found, err := s.tasks.Find(ctx, id, "")
 	if err != nil {
-		return "", err
+		return "", l, err
 	}
 	if found.Open {
-		return "", refusedf("task %q has not ended: there is nothing to decide about", id)
+		return "", l, refusedf("task %q has not ended: there is nothing to decide about", id)
 	}
-	return agent.LedgerWorkflowID(found.WorkflowID, found.Run.Run), nil
+	ledgerID = agent.LedgerWorkflowID(found.WorkflowID, found.Run.Run)
+	if l, err = s.tasks.Ledger(ctx, found); err == nil && l.Decision.Final() {
+		return ledgerID, l, decidable(id, l, nil) // it stays so, and its workflow need not answer
+	}
+	err = ask(ctx, s, ledgerID, "", workflows.QueryLedger, &l)
+	if agent.TypeOf(err) == agent.InvalidInput { // the server has no such workflow, or none any more
+		l, err = s.ledger(ctx, found)
+	}
+	return ledgerID, l, decidable(id, l, err)
+}
+
+// decidable says why no decision can be taken about a ledger that was read, unless err says it already.
+func decidable(id string, l agent.Ledger, err error) error {
+	switch {
+	case err != nil:
+		return err
+	case l.Decision == agent.DecisionNone:
+		return refusedf("no decision was asked for about %q: its task named no reviewers", id)
+	case l.Decision.Final():
+		return refusedf("the decision about %q is final: %s", id, decision(l))
+	}
+	return nil
 }

@@ -38,6 +38,9 @@ func (c *cli) diff(ctx context.Context, s *session, id, runID string, stat bool)
 	if err != nil {
 		return err
 	}
+	if s.absent != nil {
+		return s.absent
+	}
 	var p checkpoints
 	for e, err := range s.tasks.Read(ctx, found) {
 		if err != nil {

@@ -79,7 +79,7 @@ func eventText(e agent.Event) string {
 	for _, k := range []string{"goal", "summary", "outcome", "text", "why", "reason", "error", "comment"} {
 		add("· %s", f[k])
 	}
-	for _, k := range []string{"risk", "by", "decided_by", "reviewers", "limit", "exit", "duration", "attempt", "calls", "tree", "sandbox"} {
+	for _, k := range []string{"risk", "by", "said_by", "decided_by", "reviewers", "limit", "exit", "duration", "attempt", "calls", "tree", "sandbox"} {
 		if s := line(text(f[k]), 60); s != "" && !(k == "sandbox" && f["call"] != nil) {
 			words = append(words, k+"="+short(k, s))
 		}

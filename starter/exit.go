@@ -53,6 +53,14 @@ func exitCode(err error) int {
 	return exitNotWell
 }
 
+// spelledOut puts into words what the server says only tersely.
+func spelledOut(err error) error {
+	if e, ok := errors.AsType[*serviceerror.NamespaceNotFound](err); ok {
+		return usagef("the Temporal server has no namespace %q; see --namespace and TEMPORAL_NAMESPACE", e.Namespace)
+	}
+	return err
+}
+
 func unreachable(err error) bool {
 	if _, ok := errors.AsType[*serviceerror.Unavailable](err); ok {
 		return true
@@ -76,9 +84,10 @@ func answerOf(id string, err error) error {
 		return fmt.Errorf("%q can't answer: %w", id, e)
 	}
 	_, idle := errors.AsType[*serviceerror.FailedPrecondition](err)
+	_, early := errors.AsType[*serviceerror.WorkflowNotReady](err)
 	_, late := errors.AsType[*serviceerror.DeadlineExceeded](err)
 	_, waited := errors.AsType[*client.WorkflowUpdateServiceTimeoutOrCanceledError](err)
-	if idle || late || waited || errors.Is(err, context.DeadlineExceeded) {
+	if idle || early || late || waited || errors.Is(err, context.DeadlineExceeded) {
 		return coded{exitNotWell, fmt.Errorf("%q did not answer within %s; is a worker running that serves it?", id, answerTime)}
 	}
 	return err

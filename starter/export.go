@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -39,12 +38,17 @@ func (c *cli) export(ctx context.Context, s *session, id, runID string) error {
 	if err != nil {
 		return err
 	}
+	if s.absent != nil {
+		return s.absent
+	}
+	ledger := !found.Open
 	var p checkpoints
 	for e, err := range s.tasks.Read(ctx, found) {
 		if err != nil {
 			return err
 		}
 		p.see(e)
+		ledger = ledger && !neverRan(e)
 		if err := c.record("event", e); err != nil {
 			return err
 		}
@@ -60,13 +64,10 @@ func (c *cli) export(ctx context.Context, s *session, id, runID string) error {
 			}
 		}
 	}
-	if found.Open {
+	if !ledger {
 		return nil
 	}
 	l, err := s.ledger(ctx, found)
-	if _, never := errors.AsType[coded](err); never {
-		return nil // the task was refused before anything ran
-	}
 	if err != nil {
 		return err
 	}

@@ -28,8 +28,10 @@ type listFlags struct {
 func (c *cli) listVerb() *cobra.Command {
 	var l listFlags
 	cmd := &cobra.Command{
-		Use:     "list",
-		Short:   "List tasks, the newest first",
+		Use:   "list",
+		Short: "List tasks, the newest first",
+		Long: "list lists tasks, the newest first. What a task has used is in the list when it has ended (- before): \"belay show\" asks an\n" +
+			"open task itself. --state and --waiting-for look for what is so now: who waits or runs is open.",
 		Example: "  belay list --open\n  belay list --waiting-for ana\n  belay list --state stuck --tenant acme --json",
 		Args:    takes(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -50,7 +52,7 @@ func (c *cli) listVerb() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&l.state, "state", "", "execution state: queued running paused waiting finished error stuck cancelled")
+	f.StringVar(&l.state, "state", "", "execution state: "+strings.Join(stateNames(), " "))
 	f.StringVar(&l.tenant, "tenant", "", "who pays")
 	f.StringVar(&l.user, "user", "", "who asked")
 	f.StringVar(&l.agent, "agent", "", "agent definition")
@@ -61,17 +63,64 @@ func (c *cli) listVerb() *cobra.Command {
 	return cmd
 }
 
+// stateFilter finds the tasks that stateOf gives one state. A task that was terminated could not say that it does not wait any
+// more, so what a task said last counts only while it is open.
+type stateFilter struct {
+	state agent.ExecutionState
+	query string
+}
+
+func stateFilters() (all []stateFilter) {
+	for _, open := range []agent.ExecutionState{agent.StateQueued, agent.StateRunning, agent.StatePaused, agent.StateWaiting} {
+		all = append(all, stateFilter{open, fmt.Sprintf(`ExecutionStatus="Running" AND BelayState=%q`, open)})
+	}
+	const failed = `ExecutionStatus IN ("Failed", "Terminated", "TimedOut")`
+	return append(all,
+		stateFilter{agent.StateFinished, `ExecutionStatus="Completed"`},
+		stateFilter{agent.StateErrored, failed + ` AND (BelayState IS NULL OR BelayState!="stuck")`},
+		stateFilter{agent.StateStuck, failed + ` AND BelayState="stuck"`},
+		stateFilter{agent.StateCancelled, `ExecutionStatus="Canceled"`},
+	)
+}
+
+func stateNames() (names []string) {
+	for _, f := range stateFilters() {
+		names = append(names, string(f.state))
+	}
+	return names
+}
+
+// filter is the part of a query that asks for a state.
+func (l listFlags) filter() (string, error) {
+	for _, f := range stateFilters() {
+		if string(f.state) == l.state {
+			return " AND " + f.query, nil
+		}
+	}
+	switch near := agent.Nearest(l.state, stateNames()); {
+	case l.state == "":
+		return "", nil
+	case near != "":
+		return "", usagef("--state: %q; did you mean %q?", l.state, near)
+	}
+	return "", usagef("--state: %q; expected one of %s", l.state, strings.Join(stateNames(), ", "))
+}
+
 // visibility is the query for Temporal's visibility store.
 func (l listFlags) visibility() (string, error) {
-	query := fmt.Sprintf("WorkflowType=%q", workflows.TypeAgentTask)
 	if l.limit < 1 {
 		return "", usagef("--limit: %d; expected at least 1", l.limit)
 	}
-	if l.open {
+	state, err := l.filter()
+	if err != nil {
+		return "", err
+	}
+	query := fmt.Sprintf("WorkflowType=%q", workflows.TypeAgentTask) + state
+	if l.open || l.waitingFor != "" {
 		query += ` AND ExecutionStatus="Running"`
 	}
 	for _, f := range []struct{ flag, attribute, value string }{
-		{"state", "BelayState", l.state}, {"tenant", "BelayTenant", l.tenant}, {"user", "BelayUser", l.user},
+		{"tenant", "BelayTenant", l.tenant}, {"user", "BelayUser", l.user},
 		{"agent", "BelayAgent", l.agent}, {"waiting-for", "BelayWaitingFor", l.waitingFor},
 	} {
 		if f.value == "" {
@@ -88,7 +137,8 @@ func (l listFlags) visibility() (string, error) {
 	return query, nil
 }
 
-// row is one task in a list. What the namespace has no search attributes for is missing.
+// row is one task in a list. What the namespace has no search attributes for is missing, and so is what an open task has used:
+// its attributes are as old as its state.
 type row struct {
 	WorkflowID string               `json:"workflow_id"`
 	RunID      string               `json:"run_id"`
@@ -147,6 +197,11 @@ func rowOf(e *workflow.WorkflowExecutionInfo) row {
 		}
 	}
 	r.State = stateOf(e.GetStatus(), r.State)
+	if r.Open {
+		r.Steps, r.CostUSD = 0, 0
+	} else {
+		r.WaitingFor = nil
+	}
 	return r
 }
 
@@ -180,7 +235,11 @@ func (c *cli) rows(rows []row) error {
 			}
 			continue
 		}
-		fmt.Fprintf(&b, "%s\t%s\t%d\t$%.4f\t%s\t%s\t%s\n", clean(r.WorkflowID), r.State, r.Steps, r.CostUSD, r.User, names(r.WaitingFor),
+		steps, cost := "-", "-"
+		if !r.Open {
+			steps, cost = fmt.Sprint(r.Steps), fmt.Sprintf("$%.4f", r.CostUSD)
+		}
+		fmt.Fprintf(&b, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", clean(r.WorkflowID), r.State, steps, cost, r.User, names(r.WaitingFor),
 			r.StartedAt.Local().Format(time.DateTime))
 	}
 	if !c.asJSON {

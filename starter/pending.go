@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -34,7 +35,11 @@ func (c *cli) pendingVerb() *cobra.Command {
 			defer s.close()
 			if len(args) == 1 {
 				list, err := s.pending(cmd.Context(), args[0])
-				if err != nil {
+				switch {
+				case errors.Is(err, errEnded) && !c.asJSON:
+					c.say("%s", err)
+					return nil
+				case err != nil && !errors.Is(err, errEnded):
 					return err
 				}
 				return c.waitings(list)
@@ -60,7 +65,7 @@ func (c *cli) allPending(ctx context.Context, s *session) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if err != nil {
+		if err != nil && !errors.Is(err, errEnded) { // since it was listed
 			fmt.Fprintln(c.stderr, "belay:", err)
 			silent++
 		}
@@ -77,10 +82,16 @@ func (c *cli) allPending(ctx context.Context, s *session) error {
 	return nil
 }
 
-// pending asks a task what waits for people.
+// pending asks a task what waits for people. Nothing of a task that has ended does, which is errEnded.
 func (s *session) pending(ctx context.Context, id string) ([]waiting, error) {
 	var list []workflows.Pending
-	if err := ask(ctx, s, id, "", workflows.QueryPending, &list); err != nil {
+	if err := askOpen(ctx, s, id, "", workflows.QueryPending, &list); err != nil {
+		switch why := s.running(ctx, id); {
+		case agent.TypeOf(why) == agent.InvalidInput: // no task
+			return nil, why
+		case errors.Is(err, errEnded):
+			return nil, fmt.Errorf("task %q: nothing waits for anyone, %w", id, err)
+		}
 		return nil, err
 	}
 	var all []waiting
@@ -177,6 +188,9 @@ func (s *session) call(ctx context.Context, id string, call agent.CallID) (waiti
 func (s *session) whole(ctx context.Context, w waiting) (waiting, error) {
 	if json.Valid([]byte(w.Arguments)) {
 		return w, nil
+	}
+	if s.absent != nil {
+		return w, fmt.Errorf("arguments of call %s in full: %w", w.Call, s.absent)
 	}
 	var st workflows.Status
 	if err := ask(ctx, s, w.WorkflowID, "", workflows.QueryState, &st); err != nil {

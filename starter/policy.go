@@ -150,7 +150,7 @@ func (x explained) request(mode agent.ConfirmationMode) (policy.Request, error) 
 	tools := tool.Default()
 	args, err := tools.Check(call)
 	if err != nil {
-		return policy.Request{}, usagef("--tool, --argument: %w", err)
+		return policy.Request{}, usagef("--tool, --argument: %s", strings.ReplaceAll(err.Error(), "\n", "; "))
 	}
 	t, _ := tools.Lookup(x.tool) // Check knows it
 	plan, err := t.Plan(sandbox.Workspace, args)
@@ -158,7 +158,7 @@ func (x explained) request(mode agent.ConfirmationMode) (policy.Request, error) 
 		return policy.Request{}, usagef("--argument: %w", err)
 	}
 	task := agent.Task{Tenant: agent.TenantID(x.tenant), User: agent.UserID(x.user), Agent: x.agent}
-	return activities.Request(activities.Spec{Task: task, Mode: mode}, x.tool, args, plan), nil
+	return activities.Request(activities.Spec{Task: task, Mode: mode}, x.tool, sandbox.Workspace, args, plan), nil
 }
 
 // call reads the arguments as their types in the tool's schema ask: what is not a string there is JSON.

@@ -6,8 +6,11 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"os"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"unicode"
@@ -18,17 +21,45 @@ import (
 	"belay/agent"
 )
 
-// object writes one JSON object on a line of its own.
+// object writes one JSON object on a line of its own, with the costs in it rounded.
 func (c *cli) object(v any) error {
-	e := json.NewEncoder(c.stdout)
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
-	return e.Encode(v)
+	if err := e.Encode(v); err != nil {
+		return err
+	}
+	_, err := c.stdout.Write(cost.ReplaceAllFunc(b.Bytes(), rounded))
+	return err
+}
+
+// cost is a cost in JSON. Within a string its quotes would have backslashes.
+var cost = regexp.MustCompile(`"cost_usd":[-+.0-9eE]+`)
+
+// rounded cuts what a sum of floats has too much: costs are exact to a billionth of a dollar.
+func rounded(field []byte) []byte {
+	name, number, _ := bytes.Cut(field, []byte(":"))
+	usd, err := strconv.ParseFloat(string(number), 64)
+	if err != nil {
+		return field
+	}
+	return fmt.Appendf(nil, "%s:%s", name, strconv.FormatFloat(math.Round(usd*1e9)/1e9, 'f', -1, 64))
 }
 
 // terminal says whether w shows to a person.
 func terminal(w any) bool {
 	f, ok := w.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// drawable says whether w is a terminal with room to draw on.
+func drawable(w any) bool {
+	f, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	width, height, err := term.GetSize(int(f.Fd()))
+	return err == nil && width > 0 && height > 0
 }
 
 // clean makes a text of a model's or a stranger's safe to show: what could steer a terminal, or reorder what is read, is

@@ -1,12 +1,13 @@
 package main
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"go.temporal.io/api/enums/v1"
+	"github.com/spf13/cobra"
 
 	"belay/agent"
 	"belay/workflows"
@@ -100,6 +101,7 @@ func TestEventText(t *testing.T) {
 			"s3   MODEL_COMPLETED     calls calls=2 (10 tokens, $0.5000)"},
 		{agent.Event{Step: 3, Type: agent.EventApprovalRequested, Fields: map[string]any{"call": "c8", "reviewers": []any{"ana", "ben"}, "risk": "high"}},
 			"s3   APPROVAL_REQUESTED  c8 risk=high reviewers=ana,ben"},
+		{agent.Event{Step: 3, Type: agent.EventModelInvoked, Fields: map[string]any{"said": 2.0, "said_by": []any{"ana"}}}, "s3   MODEL_INVOKED       said_by=ana"},
 	} {
 		if d := cmp.Diff(tt.want, eventText(tt.e)); d != "" {
 			t.Error(d)
@@ -144,55 +146,27 @@ func TestWorkflowID(t *testing.T) {
 
 func TestTaskFlags(t *testing.T) {
 	t.Parallel()
-	f := taskFlags{
-		agent: "coder", workspace: "examples/calc", checks: []string{"go test ./..."}, reviewers: []string{"lead"}, priority: 1,
-		limits: []string{"max_cost_usd=1.50", "task_timeout=1h", "on_limit=ask"}, labels: []string{"ticket=B=7"},
+	var f taskFlags
+	cmd := &cobra.Command{}
+	f.register(cmd)
+	if err := cmd.ParseFlags([]string{
+		"--agent", "coder", "--workspace", "examples/calc", "--check", "go test ./...", "--reviewer", "lead,ana", "--priority", "1",
+		"--quorum", "2", "--expires-after", "24h", "--check-rounds", "3",
+		"--limit", "max_cost_usd=1.50", "--limit", "task_timeout=1h", "--limit", "on_limit=ask", "--label", "ticket=B=7",
+	}); err != nil {
+		t.Fatal(err)
 	}
 	raw, task, err := f.read([]string{"fix it"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := `{"acceptance":{"checks":["go test ./..."],"reviewers":["lead"]},"agent":"coder","goal":"fix it","labels":{"ticket":"B=7"},` +
+	want := `{"acceptance":{"check_rounds":3,"checks":["go test ./..."],"expires_after":"24h","quorum":2,"reviewers":["lead","ana"]},"agent":"coder","goal":"fix it","labels":{"ticket":"B=7"},` +
 		`"limits":{"max_cost_usd":1.50,"on_limit":"ask","task_timeout":"1h"},"priority":1,"workspace":{"source":"examples/calc"}}`
 	if d := cmp.Diff(want, string(raw)); d != "" {
 		t.Error(d)
 	}
 	if task.Limits.MaxCostUSD != 1.5 || task.User != "anonymous" {
 		t.Errorf("read as %+v", task)
-	}
-}
-
-func TestStateOf(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct {
-		status enums.WorkflowExecutionStatus
-		said   agent.ExecutionState
-		want   agent.ExecutionState
-	}{
-		{enums.WORKFLOW_EXECUTION_STATUS_RUNNING, "", agent.StateRunning},
-		{enums.WORKFLOW_EXECUTION_STATUS_RUNNING, agent.StatePaused, agent.StatePaused},
-		{enums.WORKFLOW_EXECUTION_STATUS_COMPLETED, "", agent.StateFinished},
-		{enums.WORKFLOW_EXECUTION_STATUS_CANCELED, agent.StateRunning, agent.StateCancelled},
-		{enums.WORKFLOW_EXECUTION_STATUS_FAILED, agent.StateStuck, agent.StateStuck},
-		{enums.WORKFLOW_EXECUTION_STATUS_FAILED, "", agent.StateErrored},
-		{enums.WORKFLOW_EXECUTION_STATUS_TERMINATED, agent.StateRunning, agent.StateErrored},
-	} {
-		if got := stateOf(tt.status, tt.said); got != tt.want {
-			t.Errorf("%s, said %q: %q, want %q", tt.status, tt.said, got, tt.want)
-		}
-	}
-}
-
-func TestVisibility(t *testing.T) {
-	t.Parallel()
-	l := listFlags{state: "stuck", waitingFor: "ana", open: true, query: "BelaySteps > 3 OR BelaySteps = 0", limit: 5}
-	got, err := l.visibility()
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := `WorkflowType="AgentTask" AND ExecutionStatus="Running" AND BelayState="stuck" AND BelayWaitingFor="ana" AND (BelaySteps > 3 OR BelaySteps = 0)`
-	if d := cmp.Diff(want, got); d != "" {
-		t.Error(d)
 	}
 }
 
@@ -234,6 +208,47 @@ waits     for ana: rm -rf legacy
 		if n := len([]rune(strings.TrimRight(l, "\n"))); n > 40 {
 			t.Errorf("%d wide: %q", n, l)
 		}
+	}
+}
+
+// A task that is paused or about to end says so, with the command that lets it go on.
+func TestStateTexts(t *testing.T) {
+	t.Parallel()
+	var st workflows.Status
+	raw := `{"workflow_id":"fix calc","state":"paused","paused":{"by":"ana","reason":"lunch\nbreak"}}`
+	if err := json.Unmarshal([]byte(raw), &st); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff("paused by ana: lunch break\n  belay resume 'fix calc'", pausedText(st)); d != "" {
+		t.Error(d)
+	}
+	if got := (view{Status: st}).picture(80); !strings.Contains(got, "paused    by ana: lunch break\n          belay resume 'fix calc'\n") {
+		t.Errorf("drawn as\n%s", got)
+	}
+	if got := stateText(st); got != "paused" {
+		t.Errorf("%q", got)
+	}
+	st.State, st.Reason = agent.StateErrored, agent.ReasonMaxSteps
+	if got := stateText(st); got != "error: max_steps" {
+		t.Errorf("%q", got)
+	}
+}
+
+// Costs are sums of floats; what is printed is no more exact than they are.
+func TestObjectRoundsCosts(t *testing.T) {
+	t.Parallel()
+	var out strings.Builder
+	c := cli{stdout: &out}
+	goal := `mind "cost_usd":0.009079499999999999`
+	err := c.object(map[string]any{
+		"cost_usd": 0.009079499999999999, "goal": goal, "usage": agent.Usage{CostUSD: 1.2e-7}, "limits": map[string]any{"max_cost_usd": 0.30000000000000004},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `{"cost_usd":0.0090795,"goal":"mind \"cost_usd\":0.009079499999999999","limits":{"max_cost_usd":0.30000000000000004},"usage":{"cost_usd":0.00000012}}` + "\n"
+	if d := cmp.Diff(want, out.String()); d != "" {
+		t.Error(d)
 	}
 }
 

@@ -17,7 +17,7 @@ func (c *cli) runVerb() *cobra.Command {
 		Use:   "run [goal]",
 		Short: "Start a task and show what happens until it ends",
 		Long: "run starts a task, shows what happens until it ends, and exits 0 if it ended with a final answer. Ctrl-C leaves the task\n" +
-			"running and says how to cancel it.",
+			"running, says how to cancel it, and exits 0 too.",
 		Example: "  belay run \"make the failing test pass\" --workspace examples/calc",
 		Args:    takes("[goal]"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -48,11 +48,11 @@ func (c *cli) runVerb() *cobra.Command {
 func (c *cli) stream(ctx context.Context, s *session, started startedTask) error {
 	found, err := s.tasks.Find(ctx, started.WorkflowID, started.RunID)
 	if err != nil {
-		return detached(ctx, started.WorkflowID, err)
+		return c.detached(ctx, started.WorkflowID, err)
 	}
 	last, err := c.follow(ctx, s, found)
 	if err != nil {
-		return detached(ctx, started.WorkflowID, err)
+		return c.detached(ctx, started.WorkflowID, err)
 	}
 	return outcome(last)
 }
@@ -96,10 +96,8 @@ func answering(id string, e agent.Event) string {
 // ends says whether an event is the end of a task.
 func ends(e agent.Event) bool {
 	switch e.Type {
-	case agent.EventTaskCompleted, agent.EventTaskFailed:
+	case agent.EventTaskCompleted, agent.EventTaskFailed, agent.EventTaskCancelled:
 		return true
-	case agent.EventTaskCancelled:
-		return e.Fields["requested"] == nil
 	}
 	return false
 }
@@ -127,11 +125,12 @@ func outcome(end agent.Event) error {
 	return coded{code, fmt.Errorf("the task ended as %v: %s", reason, line(fmt.Sprint(text), 500))}
 }
 
-// detached says, when it was the user who stopped waiting, that the task goes on.
-func detached(ctx context.Context, id string, err error) error {
+// detached says, when it was the user who stopped waiting, that the task goes on: what was asked for was done.
+func (c *cli) detached(ctx context.Context, id string, err error) error {
 	if ctx.Err() == nil {
 		return err
 	}
 	id = shellQuoted(id)
-	return coded{exitNotWell, fmt.Errorf("detached; the task goes on. Watch it: belay watch %s – cancel it: belay cancel %s", id, id)}
+	fmt.Fprintf(c.stderr, "Detached; the task goes on. Watch it: belay watch %s – cancel it: belay cancel %s\n", id, id)
+	return nil
 }

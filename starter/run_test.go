@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -31,16 +32,31 @@ func TestBadUsage(t *testing.T) {
 		{"show", `show: <id> is missing; usage: belay show <id> [flags]`},
 		{"show|a|b", `show: unexpected argument "b"; usage: belay show <id> [flags]`},
 		{"show|a|--run", `show: unknown flag --run; did you mean --run-id?`},
-		{"list|--limit|many", `list: invalid argument "many" for "--limit" flag: strconv.ParseInt: parsing "many": invalid syntax`},
+		{"list|--limit|many", `list: --limit: "many"; expected a whole number`},
 		{"list|--limit|0", `--limit: 0; expected at least 1`},
 		{"list|--tenant|Acme Inc", `--tenant: "Acme Inc"; expected up to 64 of a-z 0-9 . _ @ -, first a letter or digit`},
+		{"list|--state|waitin", `--state: "waitin"; did you mean "waiting"?`},
+		{"list|--state|nonsense", `--state: "nonsense"; expected one of queued, running, paused, waiting, finished, error, stuck, cancelled`},
+		{"pause|", `pause: <id> is empty; usage: belay pause <id> [flags]`},
+		{"pending|", `pending: [id] is empty; usage: belay pending [id] [flags]`},
+		{"completion|tcsh", `unknown verb "tcsh"; did you mean "bash"?`},
 		{"start", `goal: missing; expected the outcome that you ask for`},
-		{"start|g|--goal|h", `goal: given twice: "g" and by flag`},
+		{"start|g|--goal|h", `goal: given twice: "g" and --goal "h"`},
+		{"start|g|--file|task.json", `goal: given twice: "g" and in --file task.json`},
+		{"start|--file|task.json|--agent|coder", `--agent: has no place with --file, whose task says it`},
+		{"run|--file|task.json|--goal|g", `--goal: has no place with --file, whose task says it`},
 		{"start|g|--limit|max_step=3", `limits.max_step: unknown field; did you mean "max_steps"?`},
 		{"start|g|--limit|max_steps=many", `limits.max_steps: "many"; expected a whole number`},
 		{"start|g|--limit|max_steps=3|--limit|max_steps=4", `--limit: max_steps is given twice`},
 		{"start|g|--limit|3", `--limit: "3"; expected name=value`},
 		{"start|g|--label|x", `--label: "x"; expected name=value`},
+		{"start|g|--label|a=1|--label|a=2", `--label: a is given twice`},
+		{"start|g|--priority|abc", `start: --priority: "abc"; expected a whole number`},
+		{"start|g|--priority|0", `--priority: 0; expected at least 1`},
+		{"start|g|--quorum|0", `--quorum: 0; expected at least 1`},
+		{"start|g|--quorum|2|--reviewer|ana", `acceptance.quorum: 2; expected 1 to the number of reviewers, 1`},
+		{"start|g|--check-rounds|21", `acceptance.check_rounds: 21; expected 1 to 20`},
+		{"start|g|--expires-after|soon", `acceptance.expires_after: "soon"; expected a duration such as "90s" or "2h"`},
 		{"start|g|--priority|9", `priority: 9; expected 1 (most urgent) to 5`},
 		{"start|g|--reviewer|Bo", `acceptance.reviewers[0]: "Bo"; expected up to 64 of a-z 0-9 . _ @ -, first a letter or digit`},
 		{"start|--file|-", `-: goal: missing; expected the outcome that you ask for`},
@@ -102,10 +118,14 @@ func TestExitCodes(t *testing.T) {
 		{agent.Errorf(agent.InvalidInput, "x"), exitUsage},
 		{agent.Errorf(agent.StateError, "x"), exitNotWell},
 		{fmt.Errorf("describe: %w", serviceerror.NewUnavailable("x")), exitUnreachable},
+		{spelledOut(fmt.Errorf("list tasks: %w", serviceerror.NewNamespaceNotFound("nope"))), exitUsage},
+		{spelledOut(nil), exitDone},
+		{fmt.Errorf("task: %w", errEnded), exitRefused},
 		{answerOf("a", nil), exitDone},
 		{answerOf("a", refusal), exitRefused},
 		{answerOf("a", serviceerror.NewNotFound("x")), exitUsage},
 		{answerOf("a", serviceerror.NewDeadlineExceeded("x")), exitNotWell},
+		{answerOf("a", serviceerror.NewWorkflowNotReady("x")), exitNotWell},
 		{answerOf("a", serviceerror.NewUnavailable("x")), exitUnreachable},
 	} {
 		if got := exitCode(tt.err); got != tt.want {
@@ -141,6 +161,41 @@ func TestOutcome(t *testing.T) {
 		}
 		if err != nil && err.Error() != tt.want {
 			t.Errorf("%s: %v; want %s", tt.name, err, tt.want)
+		}
+	}
+}
+
+// Whoever leaves a task that goes on got what was asked for.
+func TestDetached(t *testing.T) {
+	t.Parallel()
+	var said strings.Builder
+	c := cli{stderr: &said}
+	if err := c.detached(t.Context(), "fix-calc", io.ErrUnexpectedEOF); !errors.Is(err, io.ErrUnexpectedEOF) || said.Len() > 0 {
+		t.Errorf("%v, said %q; want the error, since nobody left", err, said.String())
+	}
+	left, leave := context.WithCancel(t.Context())
+	leave()
+	if err := c.detached(left, "fix-calc", context.Canceled); err != nil || !strings.Contains(said.String(), "belay cancel fix-calc") {
+		t.Errorf("%v, said %q; want no error, and how to cancel", err, said.String())
+	}
+}
+
+// A ledger that takes no decision says so before anything is shown or asked.
+func TestDecidable(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		l    agent.Ledger
+		want string
+	}{
+		{agent.Ledger{Decision: agent.Pending}, ""},
+		{agent.Ledger{Decision: agent.Conditional, DecidedBy: []agent.UserID{"ana"}}, ""},
+		{agent.Ledger{Decision: agent.DecisionNone}, `no decision was asked for about "fix": its task named no reviewers`},
+		{agent.Ledger{Decision: agent.Accepted, DecidedBy: []agent.UserID{"ana"}}, `the decision about "fix" is final: accepted by ana`},
+		{agent.Ledger{Decision: agent.Expired}, `the decision about "fix" is final: expired`},
+	} {
+		err := decidable("fix", tt.l, nil)
+		if tt.want == "" && err != nil || tt.want != "" && (err == nil || err.Error() != tt.want || exitCode(err) != exitRefused) {
+			t.Errorf("%s: %v; want %q", tt.l.Decision, err, tt.want)
 		}
 	}
 }

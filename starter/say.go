@@ -113,14 +113,10 @@ func (c *cli) cancelVerb() *cobra.Command {
 				return err
 			}
 			defer s.close()
-			found, err := s.tasks.Find(cmd.Context(), args[0], "")
-			if err != nil {
+			if err := s.running(cmd.Context(), args[0]); err != nil {
 				return err
 			}
-			if !found.Open {
-				return refusedf("task %q has ended", args[0])
-			}
-			if err := s.CancelWorkflow(cmd.Context(), args[0], found.RunID); err != nil {
+			if err := s.CancelWorkflow(cmd.Context(), args[0], ""); err != nil {
 				return answerOf(args[0], err)
 			}
 			if c.asJSON {

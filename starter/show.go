@@ -56,7 +56,7 @@ func (c *cli) showStatus(ctx context.Context, s *session, found events.Found) er
 	}
 	c.say("%s", pairs{
 		{"task", st.WorkflowID},
-		{"state", st.State},
+		{"state", stateText(st)},
 		{"goal", st.Goal},
 		{"step", fmt.Sprintf("%d of %d", st.Step, st.Limits.MaxSteps)},
 		{"spent", spent(st.Usage, st.Limits)},
@@ -71,10 +71,37 @@ func (c *cli) showStatus(ctx context.Context, s *session, found events.Found) er
 	for _, r := range st.Refused {
 		c.say("refused: %s by %s: %s", r.Verb, clean(string(r.By)), clean(r.Reason))
 	}
-	if st.Pending > 0 {
-		c.say("waits for %s; see belay pending %s", orAnyone(st.WaitingFor), shellQuoted(st.WorkflowID))
+	if st.Paused != nil {
+		c.say("\n%s", pausedText(st))
+	}
+	if st.Pending == 0 {
+		return nil
+	}
+	var list []workflows.Pending
+	if err := ask(ctx, s, found.WorkflowID, found.RunID, workflows.QueryPending, &list); err != nil {
+		return err
+	}
+	for _, p := range list {
+		c.say("\nwaits for %s: %s\n  %s", orAnyone(p.Reviewers), line(p.Text, 200), waiting{st.WorkflowID, p}.answer())
 	}
 	return nil
+}
+
+// stateText is a task's state, and why it ends, once it does.
+func stateText(st workflows.Status) string {
+	if st.Reason == "" {
+		return string(st.State)
+	}
+	return fmt.Sprintf("%s: %s", st.State, st.Reason)
+}
+
+// pausedText says who paused a task, why, and how it goes on.
+func pausedText(st workflows.Status) string {
+	why := ""
+	if st.Paused.Reason != "" {
+		why = ": " + line(st.Paused.Reason, 200)
+	}
+	return fmt.Sprintf("paused by %s%s\n  belay resume %s", st.Paused.By, why, shellQuoted(st.WorkflowID))
 }
 
 func orAnyone(list []agent.UserID) string {
@@ -91,20 +118,33 @@ func (s *session) ledger(ctx context.Context, found events.Found) (agent.Ledger,
 	if !errors.Is(err, store.ErrNotFound) {
 		return l, err
 	}
-	id := agent.LedgerWorkflowID(found.WorkflowID, found.Run.Run)
-	if err := ask(ctx, s, id, "", workflows.QueryLedger, &l); err == nil {
+	silent := ask(ctx, s, agent.LedgerWorkflowID(found.WorkflowID, found.Run.Run), "", workflows.QueryLedger, &l)
+	if silent == nil {
 		return l, nil
 	}
+	var reason string
 	for e, err := range s.tasks.Read(ctx, found) {
 		if err != nil {
 			return l, err
 		}
-		if ends(e) && e.Fields["termination_reason"] == nil {
-			return l, outcome(e) // it was refused before anything ran, and has no ledger
+		if neverRan(e) {
+			return l, outcome(e)
+		}
+		if ends(e) {
+			reason = text(e.Fields["termination_reason"])
 		}
 	}
-	return l, agent.Errorf(agent.StateError, "task %q: no ledger in %s, and workflow %q does not answer", found.WorkflowID, "BELAY_STORE", id)
+	switch {
+	case agent.TypeOf(silent) == agent.InvalidInput: // there is no such workflow
+		return l, coded{exitNotWell, fmt.Errorf("task %q has ended (%s); its ledger follows within a minute, as long as a worker runs", found.WorkflowID, reason)}
+	case s.absent != nil:
+		return l, fmt.Errorf("ledger of %q: %w, and %w", found.WorkflowID, s.absent, silent)
+	}
+	return l, fmt.Errorf("task %q has no ledger in BELAY_STORE, and %w", found.WorkflowID, silent)
 }
+
+// neverRan says whether an event is the end of a task that was refused before anything ran. It has no ledger.
+func neverRan(e agent.Event) bool { return ends(e) && e.Fields["termination_reason"] == nil }
 
 func (c *cli) showLedger(l agent.Ledger) error {
 	if c.asJSON {

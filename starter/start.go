@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"go.temporal.io/api/enums/v1"
@@ -22,8 +23,10 @@ import (
 func (c *cli) startVerb() *cobra.Command {
 	var t taskFlags
 	cmd := &cobra.Command{
-		Use:     "start [goal]",
-		Short:   "Start a task and leave it running",
+		Use:   "start [goal]",
+		Short: "Start a task and leave it running",
+		Long: "start starts a task and leaves it running. A task that is refused at once, because of its agent, its workspace or its checks,\n" +
+			"is reported; start waits for that until the task gets going, for 2 seconds at the most.",
 		Example: "  belay start \"make the failing test pass\" --workspace examples/calc --check 'go test ./...'\n  belay start --file task.json --id fix-calc",
 		Args:    takes("[goal]"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -38,6 +41,9 @@ func (c *cli) startVerb() *cobra.Command {
 			defer s.close()
 			started, err := c.start(cmd.Context(), s, t.workflowID(task.Goal), raw, task)
 			if err != nil {
+				return err
+			}
+			if err := s.refusal(cmd.Context(), started); err != nil {
 				return err
 			}
 			if c.asJSON {
@@ -85,6 +91,29 @@ func (c *cli) start(ctx context.Context, s *session, id string, raw []byte, task
 	command := fmt.Sprintf("temporal workflow start --type %s --task-queue %s --workflow-id %s --input %s",
 		workflows.TypeAgentTask, shellQuoted(c.set.TaskQueue), shellQuoted(id), shellQuoted(input.String()))
 	return startedTask{WorkflowID: id, RunID: run.GetRunID(), Command: command, UI: c.link(id)}, nil
+}
+
+// refusalTime is how long a task that was started is watched for its refusal.
+const refusalTime = 2 * time.Second
+
+// refusal waits until a task gets going, and says why it ended if it ended before. A task that takes its time, or can't be
+// read, was started all the same.
+func (s *session) refusal(ctx context.Context, started startedTask) error {
+	ctx, cancel := context.WithTimeout(ctx, refusalTime)
+	defer cancel()
+	found, err := s.tasks.Find(ctx, started.WorkflowID, started.RunID)
+	if err != nil {
+		return nil
+	}
+	for e, err := range s.tasks.Follow(ctx, found) {
+		switch {
+		case err != nil, e.Type == agent.EventCheckpointCreated, e.Type == agent.EventModelInvoked:
+			return nil
+		case ends(e):
+			return outcome(e)
+		}
+	}
+	return nil
 }
 
 // link is where the Web UI shows a workflow.

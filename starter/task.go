@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"belay/agent"
 )
@@ -22,11 +23,14 @@ type taskFlags struct {
 	goal, agent, tenant, user, workspace, path, rerunOf string
 	context, criteria, checks, reviewers                []string
 	limits, labels                                      []string
-	priority                                            int
+	priority, quorum, checkRounds                       int
+	expiresAfter                                        string
+
+	flags *pflag.FlagSet // those above
 }
 
 func (t *taskFlags) register(cmd *cobra.Command) {
-	f := cmd.Flags()
+	f := pflag.NewFlagSet("task", pflag.ContinueOnError)
 	f.StringVar(&t.file, "file", "", "task as JSON, - for standard input; the other flags of the task then have no place")
 	f.StringVar(&t.id, "id", "", "workflow id; default: made from the goal")
 	f.StringVar(&t.goal, "goal", "", "the outcome asked for")
@@ -39,18 +43,42 @@ func (t *taskFlags) register(cmd *cobra.Command) {
 	f.StringArrayVar(&t.criteria, "criterion", nil, "what the reviewer judges; may be repeated")
 	f.StringArrayVar(&t.checks, "check", nil, "shell command that must exit 0 when the agent is done; may be repeated")
 	f.StringSliceVar(&t.reviewers, "reviewer", nil, "who may decide about the outcome; may be repeated")
+	f.IntVar(&t.checkRounds, "check-rounds", 0, "how often failed checks go back to the model; default: 2")
+	f.IntVar(&t.quorum, "quorum", 0, "how many reviewers must accept; default: 1")
+	f.StringVar(&t.expiresAfter, "expires-after", "", "how long the decision about the outcome may take, such as 24h; default: 72h")
 	f.StringArrayVar(&t.limits, "limit", nil, "limit as name=value, such as max_cost_usd=2; may be repeated")
 	f.StringArrayVar(&t.labels, "label", nil, "label as name=value; may be repeated")
 	f.IntVar(&t.priority, "priority", 0, "1 (most urgent) to 5")
 	f.StringVar(&t.rerunOf, "rerun-of", "", "workflow id of an earlier task that this one supersedes")
-	cmd.MarkFlagsMutuallyExclusive("file", "goal")
+	cmd.Flags().AddFlagSet(f)
+	t.flags = f
+}
+
+// misplaced says which flag can't stand where it was given.
+func (t *taskFlags) misplaced() (err error) {
+	t.flags.VisitAll(func(f *pflag.Flag) {
+		switch {
+		case err != nil || !f.Changed:
+		case f.Value.Type() == "int" && f.Value.String() == "0":
+			err = usagef("--%s: 0; expected at least 1", f.Name)
+		case t.file != "" && f.Name != "file" && f.Name != "id":
+			err = usagef("--%s: has no place with --file, whose task says it", f.Name)
+		}
+	})
+	return err
 }
 
 // read gives the task as it is to be sent, validated. The goal may also be an argument.
 func (t *taskFlags) read(args []string, stdin io.Reader) ([]byte, agent.Task, error) {
+	if err := t.misplaced(); err != nil {
+		return nil, agent.Task{}, err
+	}
 	if len(args) > 0 {
-		if t.goal != "" || t.file != "" {
-			return nil, agent.Task{}, usagef("goal: given twice: %q and by flag", args[0])
+		switch {
+		case t.file != "":
+			return nil, agent.Task{}, usagef("goal: given twice: %q and in --file %s", args[0], t.file)
+		case t.goal != "":
+			return nil, agent.Task{}, usagef("goal: given twice: %q and --goal %q", args[0], t.goal)
 		}
 		t.goal = args[0]
 	}
@@ -91,13 +119,18 @@ func (t *taskFlags) encode() ([]byte, error) {
 		if !ok {
 			return nil, usagef("--label: %q; expected name=value", l)
 		}
+		if _, twice := labels[k]; twice {
+			return nil, usagef("--label: %s is given twice", k)
+		}
 		labels[k] = v
 	}
 	task := map[string]any{
 		"goal": t.goal, "agent": t.agent, "tenant": t.tenant, "user": t.user, "rerun_of": t.rerunOf, "priority": t.priority,
 		"context": t.context, "labels": labels, "limits": limits,
-		"workspace":  given(map[string]any{"source": t.workspace, "path": t.path}),
-		"acceptance": given(map[string]any{"criteria": t.criteria, "checks": t.checks, "reviewers": t.reviewers}),
+		"workspace": given(map[string]any{"source": t.workspace, "path": t.path}),
+		"acceptance": given(map[string]any{
+			"criteria": t.criteria, "checks": t.checks, "reviewers": t.reviewers, "quorum": t.quorum, "expires_after": t.expiresAfter, "check_rounds": t.checkRounds,
+		}),
 	}
 	return json.Marshal(given(task))
 }

@@ -18,7 +18,7 @@ func (v view) brief() string {
 	s := v.Status
 	var words []string
 	if s.State != "" {
-		words = append(words, string(s.State), fmt.Sprintf("step %d", s.Step))
+		words = append(words, stateText(s), fmt.Sprintf("step %d", s.Step))
 	}
 	for _, r := range v.Running {
 		words = append(words, r.brief())
@@ -55,7 +55,7 @@ func (v view) picture(width int) string {
 	}
 	row("task", "%s", s.WorkflowID)
 	row("goal", "%s", s.Goal)
-	row("state", "%s · step %d of %d", s.State, s.Step, s.Limits.MaxSteps)
+	row("state", "%s · step %d of %d", stateText(s), s.Step, s.Limits.MaxSteps)
 	row("tokens", "%s", bar(float64(s.Usage.Tokens()), float64(s.Limits.MaxTokens), "%.0f of %.0f"))
 	row("cost", "%s", bar(s.Usage.CostUSD, s.Limits.MaxCostUSD, "$%.4f of $%.2f"))
 	row("calls", "%s", bar(float64(s.Usage.ToolCalls), float64(s.Limits.MaxToolCalls), "%.0f of %.0f"))
@@ -72,7 +72,10 @@ func (v view) picture(width int) string {
 		row("", "%s", waiting{s.WorkflowID, p}.answer())
 	}
 	if s.Paused != nil {
-		row("paused", "by %s: %s", s.Paused.By, s.Paused.Reason)
+		for l := range strings.Lines(pausedText(s)) {
+			label, rest, _ := strings.Cut(l, " ")
+			row(label, "%s", rest)
+		}
 	}
 	if v.Silent != "" {
 		row("silent", "%s", v.Silent)

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -33,6 +32,9 @@ func (c *cli) watchVerb() *cobra.Command {
 				return err
 			}
 			defer s.close()
+			if _, err := s.tasks.Find(cmd.Context(), args[0], ""); err != nil {
+				return err
+			}
 			first, err := s.look(cmd.Context(), args[0])
 			if err != nil {
 				return err
@@ -49,7 +51,7 @@ func (c *cli) watchVerb() *cobra.Command {
 
 // watch shows an open task until it ends, or until the user leaves.
 func (c *cli) watch(ctx context.Context, s *session, first view) error {
-	if !c.asJSON && terminal(c.stdout) && terminal(c.stdin) {
+	if !c.asJSON && drawable(c.stdout) && terminal(c.stdin) {
 		return draw(ctx, s, first, c.stdin, c.stdout)
 	}
 	last := ""
@@ -134,10 +136,8 @@ func (v view) after(before view) view {
 func (s *session) look(ctx context.Context, id string) (view, error) {
 	d, err := s.DescribeWorkflow(ctx, id, "")
 	if err != nil {
-		if found, lost := s.tasks.Find(ctx, id, ""); lost == nil {
-			return view{Status: workflows.Status{WorkflowID: id}, closed: !found.Open}, nil
-		}
-		return view{}, fmt.Errorf("describe %s: %w", id, err)
+		found, err := s.tasks.Find(ctx, id, "") // the server may have forgotten it
+		return view{Status: workflows.Status{WorkflowID: id}, closed: !found.Open}, err
 	}
 	info := d.RawResponse.GetWorkflowExecutionInfo()
 	v := view{At: time.Now(), Status: workflows.Status{WorkflowID: id}, closed: info.GetStatus() != enums.WORKFLOW_EXECUTION_STATUS_RUNNING}

@@ -99,10 +99,27 @@ func (t *Tenant) pack(ctx context.Context, c *chain) error {
 		p.bodies = append(p.bodies, body)
 	}
 	key, what := t.key(areaPacks, head), "conversation pack "+string(head)
-	if there, err := t.store.exists(ctx, key, what); err != nil || there {
+	there, err := t.store.exists(ctx, key, what)
+	if err == nil && !there {
+		err = t.store.writeObject(ctx, key, what, p.encode())
+	}
+	if err != nil {
 		return err
 	}
-	return t.store.writeObject(ctx, key, what, p.encode())
+	t.dropPacks(ctx, c.heads[:n], span)
+	return nil
+}
+
+// dropPacks removes the shorter packs that a pack of the last span turns repeats. Whoever reads from one of their ends, a
+// fork from an early checkpoint, reads the turns one by one up to the pack before.
+func (t *Tenant) dropPacks(ctx context.Context, heads []agent.Digest, span int) {
+	for n := len(heads); span > t.store.opts.Interval; {
+		shorter := span / packGrowth
+		for end := n - span + shorter; end < n; end += shorter {
+			_ = t.store.bucket.Delete(ctx, t.key(areaPacks, heads[end-1])) // one that stays costs nothing but room
+		}
+		span = shorter
+	}
 }
 
 // since gives the bytes of all turns after the first n.

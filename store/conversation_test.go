@@ -226,6 +226,21 @@ func TestPacksAreOptional(t *testing.T) {
 	}
 }
 
+func TestALongPackTakesThePlaceOfShortOnes(t *testing.T) {
+	t.Parallel()
+	s, tenant := openAt(t, "mem://", Options{Interval: 2})
+	for _, c := range []struct{ turns, packs int }{{14, 7}, {16, 1}, {22, 4}, {128, 1}} {
+		heads := build(t, tenant, c.turns, numbered)
+		if n := len(s.objects(t, tenant.prefix+string(areaPacks))); n != c.packs {
+			t.Errorf("%d turns: %d packs, want %d", c.turns, n, c.packs)
+		}
+		_, fresh := s.cold(tenant)
+		if got := must(fresh.Conversation(t.Context(), heads[c.turns/2+1])); len(got.Turns) != c.turns/2+1 {
+			t.Errorf("from the middle of %d turns: %d", c.turns, len(got.Turns))
+		}
+	}
+}
+
 func TestBrokenChain(t *testing.T) {
 	t.Parallel()
 	put := func(t *testing.T, tenant *Tenant, n int, prev agent.Digest, body string) agent.Digest {

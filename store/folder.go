@@ -50,7 +50,7 @@ func (f folder) enter(name string, seen fs.FileInfo) (folder, error) {
 	path := &trail{up: f.path, name: name}
 	depth := path.depth()
 	if depth > maxDepth {
-		return folder{}, agent.Errorf(agent.ResourceExhausted, "workspace %s: more than %d folders deep", path, maxDepth)
+		return folder{}, agent.Errorf(agent.ValidationError, "workspace %s: more than %d folders deep", path, maxDepth)
 	}
 	if depth > openDepth && depth%openEvery != 0 {
 		return folder{root: f.root, below: f.at(name) + "/", path: path}, nil

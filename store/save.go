@@ -40,7 +40,7 @@ type Saved struct {
 //
 // Nothing should write under root meanwhile. A file that does change is read again, and is a StateError in the end; links
 // are stored and never followed; sockets, devices and FIFOs are skipped and listed. A workspace of more than
-// Options.MaxTreeBytes, 1,048,576 entries or 10,000 levels is ResourceExhausted.
+// Options.MaxTreeBytes, 1,048,576 entries or 10,000 levels is ValidationError.
 func (t *Tenant) SaveTree(ctx context.Context, root *os.Root, index string) (Saved, error) {
 	s, old, err := t.newSave(ctx, index)
 	if err != nil {
@@ -114,7 +114,7 @@ func (s *save) folder(ctx context.Context, f folder, last []*node) ([]*node, err
 		return nil, fmt.Errorf("%s: %w", f.path, err)
 	}
 	if s.entries += len(names); s.entries > maxEntries {
-		return nil, agent.Errorf(agent.ResourceExhausted, "%s: the workspace holds more than %d files and folders", f.path, maxEntries)
+		return nil, agent.Errorf(agent.ValidationError, "%s: the workspace holds more than %d files and folders", f.path, maxEntries)
 	}
 	nodes := make([]*node, 0, len(names))
 	for _, name := range names {
@@ -199,7 +199,7 @@ func (s *save) subfolder(ctx context.Context, f folder, n *node, seen fs.FileInf
 func (s *save) file(ctx context.Context, f folder, n *node, seen fs.FileInfo, last *node) error {
 	n.size = seen.Size()
 	if limit := s.tenant.store.opts.MaxTreeBytes; n.size > limit-s.saved.Bytes {
-		return agent.Errorf(agent.ResourceExhausted, "%s: %d bytes; the workspace is larger than %d bytes",
+		return agent.Errorf(agent.ValidationError, "%s: %d bytes; the workspace is larger than %d bytes",
 			&trail{up: f.path, name: n.name}, n.size, limit)
 	}
 	n.stamp = newStamp(seen, s.tenant.store.now())

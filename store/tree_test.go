@@ -369,8 +369,8 @@ func TestSparseAndOversizedFiles(t *testing.T) {
 		t.Errorf("restored %d bytes", info.Size())
 	}
 	must(0, os.Truncate(filepath.Join(root.Name(), "sparse"), 1<<43))
-	if _, err := tenant.SaveTree(t.Context(), root, ""); agent.TypeOf(err) != agent.ResourceExhausted || !strings.Contains(err.Error(), "sparse") {
-		t.Errorf("a file of 8 TiB: got %v; want ResourceExhausted", err)
+	if _, err := tenant.SaveTree(t.Context(), root, ""); agent.TypeOf(err) != agent.ValidationError || !strings.Contains(err.Error(), "sparse") {
+		t.Errorf("a file of 8 TiB: got %v; want ValidationError", err)
 	}
 }
 

@@ -99,6 +99,9 @@ func (shell) Run(ctx context.Context, env Env, args json.RawMessage) (agent.Obse
 		return agent.Observation{}, failure(err, "call %s: run a command", env.Call)
 	}
 	o := agent.Observation{Call: env.Call, Duration: agent.Duration(r.Duration)}
+	if !a.ReadsOnly { // such a call leaves the shell where it was
+		o.Dir = r.Dir
+	}
 	if err := normalised(ctx, env, r, &o); err != nil {
 		return agent.Observation{}, err
 	}

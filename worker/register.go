@@ -96,8 +96,12 @@ func ensureSchedule(ctx context.Context, c client.Client, queue string) error {
 
 // newWorkers makes the two workers of this process: one for the tasks, and one for what only this host can do.
 func newWorkers(c client.Client, s settings, host string, act *activities.Activities) (tasks, hostOnly worker.Worker) {
-	worker.SetStickyWorkflowCacheSize(4096)
+	// A task that waits for people costs memory only while it is among the last used: without its place here it is made
+	// from its history again when somebody answers. Tasks at work need a place, and those on this host have a sandbox here.
+	worker.SetStickyWorkflowCacheSize(2*s.MaxSandboxes + 2)
+	worker.SetBinaryChecksum(version) // histories name it six times a step; the SDK's own is the digest of the program's file
 	tasks = worker.New(c, s.TaskQueue, worker.Options{
+		Identity:                         identity(host),
 		WorkerStopTimeout:                s.StopTimeout,
 		MaxHeartbeatThrottleInterval:     activities.Heartbeat,
 		DefaultHeartbeatThrottleInterval: activities.Heartbeat,
@@ -110,6 +114,7 @@ func newWorkers(c client.Client, s settings, host string, act *activities.Activi
 	tasks.RegisterWorkflowWithOptions(workflows.ReconcileLedgers, workflow.RegisterOptions{Name: workflows.TypeReconcile})
 	tasks.RegisterActivity(act)
 	hostOnly = worker.New(c, host, worker.Options{
+		Identity:                         identity(host),
 		WorkerStopTimeout:                s.StopTimeout,
 		MaxHeartbeatThrottleInterval:     activities.Heartbeat,
 		DefaultHeartbeatThrottleInterval: activities.Heartbeat,
@@ -119,3 +124,7 @@ func newWorkers(c client.Client, s settings, host string, act *activities.Activi
 	hostOnly.RegisterActivity(act)
 	return tasks, hostOnly
 }
+
+// identity is the host's id. Histories name it eight times a step, so it is shorter than the SDK's own, which holds the
+// name of the machine.
+func identity(host string) string { return strings.TrimPrefix(host, hostQueuePrefix) }

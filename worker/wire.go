@@ -169,12 +169,15 @@ func newSandboxes(ctx context.Context, s settings, live *config.Live, logger *sl
 // level is the isolation level of package process.
 const level = "process"
 
+// hostQueuePrefix is before a host's id in the name of its queue.
+const hostQueuePrefix = "belay-host-"
+
 // hostQueue names the queue that only this host serves. It is kept in the state folder, so a worker that comes back
 // serves what its sandboxes wait for.
 func hostQueue(state string) (string, error) {
 	path := filepath.Join(state, "host-id")
 	if b, err := os.ReadFile(path); err == nil {
-		return "belay-host-" + string(b), nil
+		return hostQueuePrefix + string(b), nil
 	}
 	id := uuid.NewString()[:8]
 	if err := os.MkdirAll(state, 0o755); err != nil {
@@ -190,7 +193,7 @@ func hostQueue(state string) (string, error) {
 	if _, err := f.WriteString(id); err != nil {
 		return "", fmt.Errorf("host id: %w", err)
 	}
-	return "belay-host-" + id, f.Close()
+	return hostQueuePrefix + id, f.Close()
 }
 
 func newLogger(s settings, out io.Writer) (*slog.Logger, error) {

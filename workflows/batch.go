@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path"
@@ -104,22 +105,26 @@ func (r *run) withinLimit() {
 func (r *run) attempt(ctx workflow.Context) error {
 	todo := r.todo()
 	alone := len(todo) == 1
-	running, failed := 0, error(nil)
+	var failed error
+	r.batching = true
+	defer func() { r.tick(ctx); r.batching = false }()
 	wg := workflow.NewWaitGroup(ctx)
 	for n, i := range todo {
 		wg.Add(1)
 		workflow.Go(ctx, func(ctx workflow.Context) {
 			defer wg.Done()
 			err := workflow.Await(ctx, func() bool {
-				return failed != nil || running < r.Limits.MaxParallelTools && !blocked(i, todo[:n])
+				return failed != nil || r.Paused == nil && r.running < r.Limits.MaxParallelTools && !blocked(i, todo[:n])
 			})
 			if err != nil || failed != nil {
 				failed = errors.Join(failed, err)
 				return
 			}
-			running++
-			err = r.execute(ctx, i, alone && i.Effect == agent.EffectSandboxed)
-			running--
+			r.tick(ctx)
+			r.running++
+			err = r.execute(ctx, i, !alone)
+			r.tick(ctx)
+			r.running--
 			if err != nil && failed == nil {
 				failed = err
 			}
@@ -148,7 +153,7 @@ func (r *run) todo() []*item {
 // blocked says whether a call must wait for one of those before it that is still to be done.
 func blocked(i *item, before []*item) bool {
 	for _, b := range before {
-		if b.Result == nil && conflict(i.Resources, b.Resources) {
+		if b.Result == nil && conflict(i.Touches(), b.Touches()) {
 			return true
 		}
 	}
@@ -186,18 +191,22 @@ func changes(items []*item) bool {
 }
 
 // execute performs one call and settles it. What policy no longer allows is settled too; an error is the batch's.
-func (r *run) execute(ctx workflow.Context, i *item, checkpoint bool) error {
+func (r *run) execute(ctx workflow.Context, i *item, shared bool) error {
 	limit := time.Duration(r.Limits.ToolTimeout)
-	if i.Timeout > 0 {
-		limit = min(limit, time.Duration(i.Timeout))
+	tighter := r.Limits.ToolTimeout
+	if i.Timeout > 0 && i.Timeout <= tighter {
+		limit, tighter = time.Duration(i.Timeout), 0
 	}
 	ref := r.ref(ctx)
 	if ref.Run != r.Run {
 		return errMoved
 	}
 	in := activities.ExecuteInput{
-		Run: ref, Step: r.Step, Head: r.Head, Call: i.Call, Sandbox: r.Sandbox.ID,
-		Allow: i.Digest, Approved: i.By, Edited: i.Edited, Timeout: agent.Duration(limit), Checkpoint: checkpoint, Notes: r.takeNotes(),
+		Run: ref, Step: r.Step, Head: r.headFor(ref), Call: i.Call,
+		Allow: i.Digest, Approved: i.By, Edited: i.Edited, Timeout: tighter, Shared: shared, Dir: r.Dir, Notes: r.takeNotes(),
+	}
+	if in.Box() != r.Sandbox.ID {
+		in.Sandbox = r.Sandbox.ID
 	}
 	opts := r.onHost(ctx, limit, fmt.Sprintf("step %d · %s · %s", r.Step, i.Tool, i.Summary))
 	var out activities.ExecuteOutput
@@ -208,8 +217,9 @@ func (r *run) execute(ctx workflow.Context, i *item, checkpoint bool) error {
 		}
 		return err
 	}
+	r.Dir = cmp.Or(out.Dir, r.Dir)
 	r.Usage.ToolCalls++
-	i.Result = &activities.Result{Call: i.Call, Observation: out.Observation, Status: out.Status}
+	i.Result, i.Status = &activities.Result{Call: i.Call, Observation: out.Observation}, out.Status
 	i.Same = out.Same
 	if out.Tree != "" {
 		r.Tree = out.Tree
@@ -257,7 +267,7 @@ func (r *run) observe() {
 	var ending *ending
 	for _, i := range r.Batch.Items {
 		r.Results = append(r.Results, *i.Result)
-		full = full || i.Result.Status == agent.CallNotRun
+		full = full || i.Status == agent.CallNotRun
 		if end := r.Trail.add(i); end != nil {
 			ending = end
 		}

@@ -8,6 +8,7 @@ import (
 
 	"belay/agent"
 	"belay/sandbox"
+	"belay/sandbox/sandboxtest"
 )
 
 func TestALostSandboxIsMadeAnewFromTheCheckpoint(t *testing.T) {
@@ -46,5 +47,49 @@ func TestResultsReturnInTheOrderOfTheCalls(t *testing.T) {
 			t.Fatalf("no result %q after the one before it:\n%s", want, rest)
 		}
 		rest = after
+	}
+}
+
+func TestAPauseHoldsTheRestOfABatch(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, `
+rules:
+  - when: {turn: 1}
+    reply:
+      calls:
+        - {tool: shell, arguments: {command: echo first}}
+        - {tool: shell, arguments: {command: echo second}}
+  - reply: {text: done}
+`)
+	w.boxes.Handle = func(c sandbox.Command) (sandbox.Result, error) {
+		if strings.Contains(c.Script, "first") {
+			w.signal(agent.VerbPause, `{"by":"ana"}`)
+		}
+		return sandbox.Result{}, sandboxtest.ErrPass
+	}
+	w.whenWaiting(time.Hour, func() {
+		if w.runs("c1") != 1 || w.runs("c2") != 0 {
+			t.Errorf("while paused c1 ran %d times and c2 %d, want 1 and 0", w.runs("c1"), w.runs("c2"))
+		}
+		w.signal(agent.VerbResume, `{"by":"ana"}`)
+	})
+	l := w.run(`{"goal":"two calls","limits":{"task_timeout":"10m"}}`)
+	if l.TerminationReason != agent.ReasonFinalAnswer || w.runs("c2") != 1 {
+		t.Errorf("ended with %s, c2 ran %d times: %s", l.TerminationReason, w.runs("c2"), l.Error)
+	}
+}
+
+func TestAPauseHoldsTheFinalAnswer(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, `rules: [{reply: {text: done}}]`)
+	w.env.RegisterDelayedCallback(func() { w.signal(agent.VerbPause, `{"by":"ana"}`) }, 0)
+	w.whenWaiting(time.Hour, func() {
+		if s := w.status(); s.State != agent.StatePaused {
+			t.Errorf("state %s, want paused", s.State)
+		}
+		w.signal(agent.VerbResume, `{"by":"ana"}`)
+	})
+	if l := w.run(`{"goal":"g"}`); l.TerminationReason != agent.ReasonFinalAnswer || l.Usage.Wall < agent.Duration(30*time.Minute) {
+		t.Errorf("ended with %s after %s, want the answer to count only after the resume", l.TerminationReason, l.Usage.Wall)
 	}
 }

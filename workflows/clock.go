@@ -14,11 +14,14 @@ import (
 // tick brings Worked up to now.
 func (r *run) tick(ctx workflow.Context) {
 	now := workflow.Now(ctx)
-	if r.working {
+	if r.working && !r.held() {
 		r.Worked += agent.Duration(now.Sub(r.since))
 	}
 	r.since = now
 }
+
+// held says whether a pause keeps the calls of a batch from starting and none of them runs: that is no work.
+func (r *run) held() bool { return r.batching && r.Paused != nil && r.running == 0 }
 
 // during runs f with the clock running.
 func (r *run) during(ctx workflow.Context, f func() error) error {

@@ -38,54 +38,6 @@ func (r *run) listen(ctx workflow.Context) error {
 	return r.answerQueries(ctx)
 }
 
-// attend follows signals as they come and watches the clock. It is one coroutine for all, since each costs a worker some
-// memory for as long as the task waits for people, and it makes no signal channel before there is a signal.
-func (r *run) attend(ctx workflow.Context) {
-	ctx, _ = workflow.NewDisconnectedContext(ctx) // a cancelled task still hears
-	for {
-		_ = workflow.Await(ctx, func() bool { return r.clockCalls() || len(workflow.GetUnhandledSignalNames(ctx)) > 0 }) // nobody cancels this context
-		r.checkClock()
-		r.drain(ctx)
-	}
-}
-
-// drain follows the signals that have come, verb by verb, and puts those that are no verb on record.
-func (r *run) drain(ctx workflow.Context) {
-	names := workflow.GetUnhandledSignalNames(ctx)
-	slices.Sort(names)
-	for _, verb := range agent.TaskVerbs {
-		if i, there := slices.BinarySearch(names, string(verb)); there {
-			names = slices.Delete(names, i, i+1)
-			receive(ctx, string(verb), func(raw converter.RawValue) { r.signal(ctx, verb, raw) })
-		}
-	}
-	for _, name := range names {
-		receive(ctx, name, func(converter.RawValue) { r.refuse(ctx, agent.Verb(name), "", unknownVerb(name)) })
-	}
-}
-
-func receive(ctx workflow.Context, name string, f func(converter.RawValue)) {
-	ch := workflow.GetSignalChannel(ctx, name)
-	var raw converter.RawValue
-	for ch.ReceiveAsync(&raw) {
-		f(raw)
-	}
-}
-
-func (r *run) signal(ctx workflow.Context, verb agent.Verb, raw converter.RawValue) {
-	c, err := agent.DecodeControl(verb, raw.Payload().GetData())
-	if err == nil {
-		_, err = r.follow(ctx, c)
-	}
-	if err != nil {
-		r.refuse(ctx, verb, c.By, err)
-	}
-}
-
-func unknownVerb(name string) error {
-	return agent.Errorf(agent.InvalidInput, "unknown verb %.40q; expected one of %v", name, agent.TaskVerbs)
-}
-
 func (r *run) update(ctx workflow.Context, verb agent.Verb, raw converter.RawValue) (Recorded, error) {
 	id := workflow.GetCurrentUpdateInfo(ctx).ID
 	if slices.Contains(r.Updates, id) {
@@ -135,13 +87,19 @@ func (r *run) refuse(ctx workflow.Context, verb agent.Verb, by agent.UserID, err
 	if len(r.Refused) > maxRefused {
 		r.Refused = r.Refused[1:]
 	}
+	if len(r.Notes) >= maxNotes {
+		return // the state tells it; the history has heard enough for one step
+	}
 	r.note(ctx, agent.EventControlRefused, "verb", verb, "by", by, "reason", err.Error())
 }
 
 // follow does what a control message says, or tells why not. It gives the call that the message is about.
 func (r *run) follow(ctx workflow.Context, c agent.Control) (*item, error) {
-	if r.end != nil {
+	switch {
+	case r.end != nil:
 		return nil, agent.Errorf(agent.StateError, "the task has ended")
+	case len(r.Notes) >= maxNotes:
+		return nil, agent.Errorf(agent.ResourceExhausted, "%d messages came since the task's last step; send it again later", len(r.Notes))
 	}
 	switch c.Verb {
 	case agent.VerbApprove, agent.VerbReject, agent.VerbEdit:
@@ -204,7 +162,7 @@ func (r *run) pendingCall(id agent.CallID, want activities.Gating) (*item, error
 	case len(i.By) > 0:
 		return nil, agent.Errorf(agent.StateError, "call %s was already approved by %s", id, i.By[0])
 	case i.Result != nil:
-		return nil, agent.Errorf(agent.StateError, "call %s is already settled: %s", id, i.Result.Status)
+		return nil, agent.Errorf(agent.StateError, "call %s is already settled: %s", id, i.Status)
 	case i.Gate != want:
 		return nil, agent.Errorf(agent.StateError, "call %s does not wait for a decision", id)
 	}
@@ -221,7 +179,7 @@ func (i *item) judged(ctx workflow.Context) error {
 	case e.Refused != nil:
 		return e.Refused
 	case !e.Judged:
-		return agent.Errorf(agent.StateError, "call %s is already settled: %s", i.Call, i.Result.Status)
+		return agent.Errorf(agent.StateError, "call %s is already settled: %s", i.Call, i.Status)
 	}
 	return nil
 }
@@ -257,12 +215,14 @@ func (r *run) pauseOrResume(ctx workflow.Context, c agent.Control) error {
 	case c.Verb == agent.VerbPause && r.Paused != nil:
 		return agent.Errorf(agent.StateError, "already paused by %s", r.Paused.By)
 	case c.Verb == agent.VerbPause:
+		r.tick(ctx)
 		r.Paused = &pause{By: c.By, Reason: c.Reason, At: workflow.Now(ctx)}
 		r.note(ctx, agent.EventTaskPaused, "by", c.By, "reason", c.Reason)
 		r.show(agent.StatePaused)
 	case r.Paused == nil:
 		return agent.Errorf(agent.StateError, "the task is not paused")
 	default:
+		r.tick(ctx)
 		r.Paused = nil
 		r.note(ctx, agent.EventTaskResumed, "by", c.By, "reason", c.Reason)
 		r.show(r.resumed())

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
 	"belay/activities"
@@ -73,10 +74,10 @@ func (r *run) notify(ctx workflow.Context, p pending) {
 		ID: p.id(), Kind: p.Kind, Text: p.Text, Reviewers: p.Reviewers, Command: r.command(p), Notes: r.takeNotes(),
 	}
 	r.open++
-	workflow.Go(ctx, func(ctx workflow.Context) {
+	workflow.Go(r.side, func(ctx workflow.Context) {
 		defer func() { r.open-- }()
 		opts := workflow.WithScheduleToCloseTimeout(r.brief(ctx, "notify reviewers"), 5*time.Minute)
-		if err := workflow.ExecuteActivity(opts, r.act.Notify, in).Get(ctx, nil); err != nil {
+		if err := workflow.ExecuteActivity(opts, r.act.Notify, in).Get(ctx, nil); err != nil && !temporal.IsCanceledError(err) {
 			workflow.GetLogger(ctx).Warn("nobody could be notified", "error", err)
 		}
 	})
@@ -97,7 +98,7 @@ func (r *run) toJudge() *item {
 func (r *run) judgeEdit(ctx workflow.Context, i *item) error {
 	var out activities.GateOutput
 	in := activities.GateInput{
-		Run: r.ref(ctx), Step: r.Step, Head: r.Head, Policy: r.Prepared.Versions.Policy,
+		Run: r.ref(ctx), Step: r.Step, Head: r.Head, Policy: r.Prepared.Versions.Policy, Dir: r.Dir,
 		Edits: map[agent.CallID]json.RawMessage{i.Call: i.Edit.Arguments},
 	}
 	if err := workflow.ExecuteLocalActivity(gateOptions(ctx), r.act.Gate, in).Get(ctx, &out); err != nil {
@@ -115,7 +116,8 @@ func (r *run) judgeEdit(ctx workflow.Context, i *item) error {
 	i.Verdict, i.By = v, []agent.UserID{e.By}
 	r.Risk = worst(r.Risk, v.Risk)
 	r.recordDecision(ctx, i, agent.VerbEdit, e.By, "")
-	r.Said = append(r.Said, fmt.Sprintf("The reviewer %s changed the arguments of call %s before it ran, to: %s", e.By, i.Call, e.Arguments))
+	r.Said = append(r.Said, fmt.Sprintf("The reviewer %s changed the arguments of call %s before it ran, to: %s", e.By, i.Call, trim(string(e.Arguments), maxTold)))
+	e.Arguments = nil // they are in the store now
 	return nil
 }
 

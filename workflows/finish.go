@@ -53,6 +53,11 @@ func endingOf(err error) *ending {
 
 // final takes the model's answer: checks first, then the end.
 func (r *run) final(text string) {
+	if !r.unpaused() {
+		r.Answer = text // the history is full, or the task ended
+		return
+	}
+	r.Answer = ""
 	if len(r.Said) > 0 {
 		return // someone spoke while the model answered: it shall hear that first
 	}
@@ -110,6 +115,7 @@ func (r *run) runChecks() (out activities.ChecksOutput, err error) {
 // finish writes the ledger, gives the sandbox back and makes the workflow's result. A cancellation does not reach it.
 func (r *run) finish(root workflow.Context) (*agent.Ledger, error) {
 	ctx, _ := workflow.NewDisconnectedContext(root)
+	r.stopSide()
 	r.tick(ctx)
 	r.show(r.end.state())
 	if r.Sandbox.ID != "" && r.end.Reason != agent.ReasonFinalAnswer {
@@ -180,18 +186,24 @@ func (r *run) ledger(ctx workflow.Context) *agent.Ledger {
 
 // startLedger starts the ledger's workflow, which outlives this one, and waits until it has begun.
 func (r *run) startLedger(ctx workflow.Context, l agent.Ledger) {
-	opts := workflow.WithChildOptions(ctx, workflow.ChildWorkflowOptions{
-		WorkflowID:        agent.LedgerWorkflowID(l.WorkflowID, l.RunID),
-		ParentClosePolicy: enums.PARENT_CLOSE_POLICY_ABANDON,
-		StaticSummary:     r.summary("ledger of " + l.WorkflowID),
-	})
 	in := LedgerInput{
 		Ledger: l, Run: r.ref(ctx), Close: r.info.WorkflowExecution.RunID, Sealed: r.Sealed, Notes: r.takeNotes(),
 		SearchAttributes: r.Prepared.SearchAttributes,
 	}
+	opts := workflow.WithChildOptions(ctx, workflow.ChildWorkflowOptions{
+		WorkflowID:            agent.LedgerWorkflowID(l.WorkflowID, l.RunID),
+		ParentClosePolicy:     enums.PARENT_CLOSE_POLICY_ABANDON,
+		StaticSummary:         r.summary("ledger of " + l.WorkflowID),
+		TypedSearchAttributes: in.attributes(),
+	})
 	err := workflow.ExecuteChildWorkflow(opts, TypeRunLedger, in).GetChildWorkflowExecution().Get(ctx, nil)
-	if err != nil {
-		workflow.GetLogger(ctx).Error("ledger not started", "error", err)
+	if err == nil {
+		return
+	}
+	workflow.GetLogger(ctx).Error("ledger not started", "error", err)
+	write := activities.WriteLedgerInput{Ledger: l} // where nobody can decide, it can still be read
+	if err := workflow.ExecuteActivity(r.brief(ctx, "write the ledger"), r.act.WriteLedger, write).Get(ctx, nil); err != nil {
+		workflow.GetLogger(ctx).Error("ledger not written", "error", err)
 	}
 }
 

@@ -24,8 +24,18 @@ type LedgerInput struct {
 	Notes            []agent.Note      `json:"notes,omitempty"`
 }
 
+// attributes are the search attributes that a ledger starts with, which saves it from upserting them.
+func (in LedgerInput) attributes() temporal.SearchAttributes {
+	if !in.SearchAttributes {
+		return temporal.SearchAttributes{}
+	}
+	l := in.Ledger
+	return temporal.NewSearchAttributes(AttrDecision.ValueSet(string(l.Decision)), AttrTenant.ValueSet(string(l.Tenant)), AttrUser.ValueSet(string(l.User)))
+}
+
 // RunLedger keeps the decision about one run of a task until it is final or expires.
 func RunLedger(ctx workflow.Context, in LedgerInput) (*agent.Ledger, error) {
+	ctx, _ = workflow.NewDisconnectedContext(ctx) // a decision is asked for until there is one, or it expires
 	l, err := newLedger(ctx, in)
 	if err != nil {
 		return nil, err
@@ -39,11 +49,12 @@ type ledger struct {
 	in      LedgerInput
 	act     *activities.Activities // never called: names the activities
 	changed bool
+	shown   agent.LedgerDecision // as the search attribute has it
 	votes   map[agent.UserID]agent.LedgerDecide
 }
 
 func newLedger(ctx workflow.Context, in LedgerInput) (*ledger, error) {
-	l := &ledger{Ledger: in.Ledger, in: in, votes: map[agent.UserID]agent.LedgerDecide{}}
+	l := &ledger{Ledger: in.Ledger, in: in, shown: in.Ledger.Decision, votes: map[agent.UserID]agent.LedgerDecide{}}
 	verb := string(agent.VerbDecide)
 	ch := workflow.GetSignalChannel(ctx, verb)
 	workflow.Go(ctx, func(ctx workflow.Context) {
@@ -219,11 +230,11 @@ func (l *ledger) supersede(ctx workflow.Context) error {
 func (l *ledger) show(ctx workflow.Context) {
 	workflow.SetCurrentDetails(ctx, fmt.Sprintf("**%s** (%s)\n\n%s\n\nDecision: **%s**\n\n```\n%s\n```\n", l.WorkflowID, l.TerminationReason,
 		trim(l.ProposedOutcome, 2000), l.Decision, DecideCommand(l.WorkflowID, l.RunID)))
-	if !l.in.SearchAttributes {
+	if !l.in.SearchAttributes || l.Decision == l.shown {
 		return
 	}
-	updates := []temporal.SearchAttributeUpdate{AttrDecision.ValueSet(string(l.Decision)), AttrTenant.ValueSet(string(l.Tenant)), AttrUser.ValueSet(string(l.User))}
-	if err := workflow.UpsertTypedSearchAttributes(ctx, updates...); err != nil {
+	l.shown = l.Decision
+	if err := workflow.UpsertTypedSearchAttributes(ctx, AttrDecision.ValueSet(string(l.Decision))); err != nil {
 		workflow.GetLogger(ctx).Warn("search attributes not upserted", "error", err)
 	}
 }

@@ -34,14 +34,11 @@ const (
 	shortTime = time.Minute
 )
 
-// outerRetries bounds what crashes of workers may cost; failures are counted by category in the activity.
+// outerRetries bounds what crashes of workers may cost; failures are counted by category in the activity. Every event of
+// an activity's start repeats it, so it says no more than that: payloads too large for Temporal need no word, since the
+// activities bound what they return.
 func outerRetries() *temporal.RetryPolicy {
-	return &temporal.RetryPolicy{
-		InitialInterval:        time.Second,
-		BackoffCoefficient:     1,
-		MaximumAttempts:        50,
-		NonRetryableErrorTypes: []string{"payloadSizeError"},
-	}
+	return &temporal.RetryPolicy{InitialInterval: time.Second, BackoffCoefficient: 1, MaximumAttempts: 50}
 }
 
 // brief are the options of an activity that takes no time worth beating for.

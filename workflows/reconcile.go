@@ -21,12 +21,13 @@ func ReconcileLedgers(ctx workflow.Context) (started int, err error) {
 		return 0, err
 	}
 	for _, o := range found.Orphans {
+		in := LedgerInput{Ledger: o.Ledger, Run: o.Run, Close: o.Close, Sealed: o.Sealed, SearchAttributes: o.SearchAttributes}
 		child := workflow.WithChildOptions(ctx, workflow.ChildWorkflowOptions{
 			WorkflowID:            agent.LedgerWorkflowID(o.Ledger.WorkflowID, o.Ledger.RunID),
 			WorkflowIDReusePolicy: enums.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE,
 			ParentClosePolicy:     enums.PARENT_CLOSE_POLICY_ABANDON,
+			TypedSearchAttributes: in.attributes(),
 		})
-		in := LedgerInput{Ledger: o.Ledger, Run: o.Run, Close: o.Close, Sealed: o.Sealed, SearchAttributes: o.SearchAttributes}
 		err := workflow.ExecuteChildWorkflow(child, TypeRunLedger, in).GetChildWorkflowExecution().Get(ctx, nil)
 		if _, there := errors.AsType[*temporal.ChildWorkflowExecutionAlreadyStartedError](err); there {
 			continue

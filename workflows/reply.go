@@ -2,6 +2,7 @@ package workflows
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	"go.temporal.io/sdk/workflow"
@@ -40,29 +41,40 @@ func (r *run) reply() bool {
 // modelInput tells the model what happened since its last reply. Results and messages are kept until its reply came.
 func (r *run) modelInput(ctx workflow.Context) activities.ModelInput {
 	in := activities.ModelInput{
-		Run:       r.ref(ctx),
-		Step:      r.Step + 1,
-		Head:      r.Head,
-		Results:   r.Results,
-		Said:      r.Said,
-		Calls:     r.Calls,
-		MaxOutput: r.Limits.MaxOutputTokens,
-		Timeout:   r.Limits.ModelTimeout,
-		Notes:     r.takeNotes(),
+		Run:     r.ref(ctx),
+		Step:    r.Step + 1,
+		Head:    r.headFor(r.ref(ctx)),
+		Results: r.Results,
+		Said:    r.Said,
+		Notes:   r.takeNotes(),
+	}
+	if r.Limits.MaxOutputTokens != r.Prepared.Limits.MaxOutputTokens {
+		in.MaxOutput = r.Limits.MaxOutputTokens
+	}
+	if r.Limits.ModelTimeout != r.Prepared.Limits.ModelTimeout {
+		in.Timeout = r.Limits.ModelTimeout
 	}
 	if r.Limits.MaxTokens > 0 {
 		in.Tokens = max(1, r.Limits.MaxTokens-r.Usage.Tokens())
 	}
 	if r.Limits.MaxCostUSD > 0 {
-		in.USD = max(1e-9, r.Limits.MaxCostUSD-r.Usage.CostUSD)
+		in.USD = max(1e-9, math.Floor((r.Limits.MaxCostUSD-r.Usage.CostUSD)*1e6)/1e6)
 	}
 	return in
+}
+
+// headFor is the conversation, where an activity of that run does not know it.
+func (r *run) headFor(ref agent.RunRef) agent.Digest {
+	if ref.Run == r.HeadOf {
+		return ""
+	}
+	return r.Head
 }
 
 // ask makes one model call and takes its reply into the state. What was said meanwhile waits for the next one.
 func (r *run) ask(ctx workflow.Context, in activities.ModelInput) (activities.ModelOutput, error) {
 	var out activities.ModelOutput
-	opts := r.long(ctx, time.Duration(in.Timeout), fmt.Sprintf("step %d · model", in.Step))
+	opts := r.long(ctx, time.Duration(r.Limits.ModelTimeout), fmt.Sprintf("step %d · model", in.Step))
 	err := r.during(ctx, func() error {
 		return workflow.ExecuteActivity(opts, r.act.CallModel, in).Get(ctx, &out)
 	})
@@ -71,13 +83,12 @@ func (r *run) ask(ctx workflow.Context, in activities.ModelInput) (activities.Mo
 		r.Usage = r.Usage.Add(spent)
 		return out, err
 	}
-	r.Usage = r.Usage.Add(out.Usage)
+	r.Usage = r.Usage.Add(out.Spent())
 	if out.Kind == activities.ReplyLimit {
 		return out, nil
 	}
 	r.Step = in.Step
-	r.Head = out.Head
-	r.Calls += out.Calls
+	r.Head, r.HeadOf = out.Head, in.Run.Run
 	r.Results = nil
 	r.Said = r.Said[min(len(in.Said), len(r.Said)):]
 	if len(r.Said) == 0 {
@@ -125,7 +136,7 @@ func (r *run) gate(ctx workflow.Context) bool {
 		return false
 	}
 	var out activities.GateOutput
-	in := activities.GateInput{Run: r.ref(ctx), Step: r.Step, Head: r.Head, Policy: r.Prepared.Versions.Policy}
+	in := activities.GateInput{Run: r.ref(ctx), Step: r.Step, Head: r.Head, Dir: r.Dir, Policy: r.Prepared.Versions.Policy}
 	if err := workflow.ExecuteLocalActivity(gateOptions(ctx), r.act.Gate, in).Get(ctx, &out); err != nil {
 		r.stop(err)
 		return false

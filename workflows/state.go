@@ -21,17 +21,22 @@ type state struct {
 	Started  time.Time           `json:"started"`
 
 	Sandbox activities.SandboxRef `json:"sandbox,omitzero"`
+	Dir     string                `json:"dir,omitempty"` // where the shell is; empty: where the task starts
 	Level   string                `json:"level,omitempty"`
 	Base    agent.Digest          `json:"base,omitempty"` // the workspace before the first step
 	Tree    agent.Digest          `json:"tree,omitempty"` // the last checkpoint of the workspace
 	Head    agent.Digest          `json:"head,omitempty"` // the conversation
+	// HeadOf is the run whose last step led to Head, as the store has it. After a reset it is another run.
+	HeadOf agent.RunID `json:"head_of,omitempty"`
 
 	Step      int            `json:"step"`
-	Calls     int            `json:"calls"`
 	Questions int            `json:"questions,omitempty"`
 	Usage     agent.Usage    `json:"usage"`
 	Worked    agent.Duration `json:"worked"`
 	Risk      agent.Risk     `json:"risk,omitempty"` // highest so far
+
+	// Answer is the model's final answer, where a pause keeps it from counting yet.
+	Answer string `json:"answer,omitempty"`
 
 	// Results and Said wait for the next model call.
 	Results []activities.Result `json:"results,omitempty"`
@@ -77,6 +82,9 @@ const (
 	maxRefused = 20
 	maxUpdates = 200
 	maxSaid    = 256 << 10 // bytes of messages that wait for the model
+	maxNotes   = 200       // facts that wait for the next activity
+	maxNoted   = 1 << 10   // bytes of one text in a note
+	maxTold    = 16 << 10  // bytes of what a person says about one call, as the model is told
 )
 
 // batch is one reply's calls, from the gate to their results.
@@ -95,8 +103,9 @@ type item struct {
 	By []agent.UserID `json:"by,omitempty"`
 	// Edit holds arguments that a reviewer put in place of the model's and that are still to be judged.
 	Edit *edit `json:"edit,omitempty"`
-	// Result is set when the call is settled; nothing runs it after that.
+	// Result and Status are set when the call is settled; nothing runs it after that.
 	Result *activities.Result `json:"result,omitempty"`
+	Status agent.CallStatus   `json:"status,omitempty"`
 	Same   string             `json:"result_same,omitempty"`
 }
 
@@ -115,7 +124,7 @@ func (i *item) waits() bool {
 
 // settle gives a call that is not run its result.
 func (i *item) settle(s agent.CallStatus, text string) {
-	i.Result = &activities.Result{Call: i.Call, Status: s, Text: text}
+	i.Result, i.Status = &activities.Result{Call: i.Call, Text: trim(text, maxTold)}, s
 }
 
 func (b *batch) find(id agent.CallID) *item {

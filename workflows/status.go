@@ -217,9 +217,17 @@ func (r *run) note(ctx workflow.Context, t agent.EventType, fields ...any) {
 		if n.Fields == nil {
 			n.Fields = map[string]any{}
 		}
-		n.Fields[fields[i].(string)] = fields[i+1]
+		n.Fields[fields[i].(string)] = short(fields[i+1])
 	}
 	r.Notes = append(r.Notes, n)
+}
+
+// short cuts a text that people wrote: notes are part of an activity's input, which has a limit.
+func short(v any) any {
+	if s, ok := v.(string); ok {
+		return trim(s, maxNoted)
+	}
+	return v
 }
 
 func empty(v any) bool {

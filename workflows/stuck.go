@@ -40,7 +40,7 @@ func (t *trail) idle() bool {
 
 // add takes a settled call into the trail and says how the task ends if it goes in circles.
 func (t *trail) add(i *item) *ending {
-	if i.Result.Status == agent.CallDenied {
+	if i.Status == agent.CallDenied {
 		t.Denied++
 	} else {
 		t.Denied = 0
@@ -64,9 +64,9 @@ func (t *trail) add(i *item) *ending {
 }
 
 func markOf(i *item) mark {
-	m := mark{Call: i.Tool + i.Verdict.Same, Result: i.Same, Failed: i.Result.Status != agent.CallOK}
+	m := mark{Call: i.Tool + i.Verdict.Same, Result: i.Same, Failed: i.Status != agent.CallOK}
 	if m.Result == "" { // nothing ran
-		m.Result = activities.Likeness(i.Result.Status, i.Result.Text)
+		m.Result = activities.Likeness(i.Status, i.Result.Text)
 	}
 	return m
 }

@@ -35,10 +35,16 @@ type run struct {
 	// work is cancelled when the task is, and when its time is up; what follows then uses other contexts.
 	work     workflow.Context
 	stopWork workflow.CancelFunc
+	// side is for what runs beside the loop and nobody waits for.
+	side     workflow.Context
+	stopSide workflow.CancelFunc
 	working  bool            // the clock of task_timeout runs
 	since    time.Time       // when it was last looked at
 	alarm    workflow.Future // its timer; nil when none runs
 	timedOut bool
+
+	batching bool // the calls of a batch may start
+	running  int  // calls that run
 
 	open int // activities that run beside the loop
 	end  *ending
@@ -47,6 +53,9 @@ type run struct {
 // errSecondLife refuses what would start a task again under the id of its first life, whose results it would meet.
 var errSecondLife = agent.Errorf(agent.InvalidInput,
 	"a task can't be started with a retry policy or a cron schedule of Temporal's; start it anew, with rerun_of if you like")
+
+// maxWorkflowID is how long a workflow id may be on the server, in bytes.
+const maxWorkflowID = 1000
 
 // newRun reads the input, restores what an earlier run left, and registers the handlers.
 func newRun(ctx workflow.Context, input converter.RawValue) (*run, error) {
@@ -67,7 +76,12 @@ func newRun(ctx workflow.Context, input converter.RawValue) (*run, error) {
 		}
 		r.state = state{Schema: stateSchema, Task: task, Run: agent.RunID(r.info.FirstRunID), Started: workflow.Now(ctx)}
 	}
+	if id := r.ledgerID(); len(id) > maxWorkflowID {
+		return nil, agent.Errorf(agent.InvalidInput, "workflow id: %d bytes; expected at most %d, so that its ledger can have one too",
+			len(r.info.WorkflowExecution.ID), maxWorkflowID-(len(id)-len(r.info.WorkflowExecution.ID)))
+	}
 	r.work, r.stopWork = workflow.WithCancel(ctx)
+	r.side, r.stopSide = workflow.WithCancel(ctx)
 	return r, r.listen(ctx)
 }
 
@@ -78,8 +92,11 @@ func (r *run) loop(ctx workflow.Context) (*agent.Ledger, error) {
 	}
 	for r.end == nil {
 		r.step()
-		if r.end == nil && r.full() {
-			return nil, r.continueAsNew(ctx)
+		if r.end == nil && r.full() && r.quiet(ctx) {
+			return nil, workflow.NewContinueAsNewError(ctx, TypeAgentTask, r.state)
+		}
+		if ctx.Err() != nil {
+			r.cancelled()
 		}
 	}
 	return r.finish(ctx)
@@ -112,6 +129,10 @@ func (r *run) begin(ctx workflow.Context) error {
 // step takes the task one reply further, or on from where the run before stopped to continue as new.
 func (r *run) step() {
 	if r.Parked != "" && !r.waitForRaise() {
+		return
+	}
+	if r.Answer != "" {
+		r.final(r.Answer)
 		return
 	}
 	if r.Batch == nil && !r.reply() {
@@ -147,7 +168,7 @@ func (r *run) acquire(ctx workflow.Context) error {
 	if err != nil {
 		return err
 	}
-	r.Sandbox, r.Level, r.Tree = got.Sandbox, got.Level, got.Tree
+	r.Sandbox, r.Level, r.Tree, r.Dir = got.Sandbox, got.Level, got.Tree, ""
 	if r.Base == "" {
 		r.Base = got.Tree
 	}
@@ -188,16 +209,18 @@ func (r *run) adopt() (moved bool, err error) {
 // full says whether the history is long enough to be continued as a new one.
 func (r *run) full() bool { return r.info.GetContinueAsNewSuggested() }
 
-// continueAsNew goes on with a new history, once every handler has finished and every signal was read.
-func (r *run) continueAsNew(ctx workflow.Context) error {
-	if err := workflow.Await(ctx, func() bool { return r.open == 0 && workflow.AllHandlersFinished(ctx) }); err != nil {
-		r.stop(err)
-		_, err := r.finish(ctx)
-		return err
+// quiet makes the run ready to go on with a new history: every handler has finished and every signal was read. It is not
+// when it was cancelled meanwhile, which a new history would not know, nor when an edit came that its sender waits for.
+func (r *run) quiet(ctx workflow.Context) bool {
+	r.stopSide()
+	edited := func() bool { return r.Batch != nil && r.toJudge() != nil }
+	err := workflow.Await(ctx, func() bool { return edited() || r.open == 0 && workflow.AllHandlersFinished(ctx) })
+	if err == nil && ctx.Err() == nil {
+		r.drain(ctx)
+		r.tick(ctx)
 	}
-	r.drain(ctx)
-	r.tick(ctx)
-	return workflow.NewContinueAsNewError(ctx, TypeAgentTask, r.state)
+	r.side, r.stopSide = workflow.WithCancel(r.root)
+	return err == nil && ctx.Err() == nil && !edited()
 }
 
 // sealPrevious keeps the events of the run that this one continues before its history can be deleted.

@@ -18,10 +18,14 @@ func (r *run) awaitUntil(ctx workflow.Context, until time.Time, what string, don
 	if left <= 0 {
 		return done(), nil
 	}
-	return workflow.AwaitWithOptions(ctx, workflow.AwaitOptions{
+	ok, err := workflow.AwaitWithOptions(ctx, workflow.AwaitOptions{
 		Timeout:      left,
 		TimerOptions: workflow.TimerOptions{Summary: r.summary(what)},
 	}, func() bool { return done() || r.full() })
+	if err == nil {
+		err = ctx.Err() // a wait for what holds already does not look at it
+	}
+	return ok, err
 }
 
 // unpaused waits while the task is paused. It says whether the task may act: not when it was cancelled, nor when the
@@ -33,6 +37,9 @@ func (r *run) unpaused() bool {
 			r.cancelled()
 			return false
 		}
+	}
+	if r.root.Err() != nil {
+		r.cancelled()
 	}
 	if r.Paused != nil || r.end != nil {
 		return false

@@ -12,6 +12,7 @@ port=${BELAY_DEV_PORT:-7233}
 ui_port=${BELAY_DEV_UI_PORT:-8233}
 model_port=${BELAY_DEV_MODEL_PORT:-7480}
 queue=${BELAY_TASK_QUEUE:-belay}
+[[ $dev == /* ]] || dev=$PWD/$dev
 
 # The Temporal CLI that deploy/dev/setup chose; on the path, so that commands run here as they are printed.
 temporal=$root/.belay/bin/temporal
@@ -27,6 +28,12 @@ die() {
 	warn "${0##*/}: $*"
 	exit 1
 }
+
+# check_port VARIABLE VALUE
+check_port() { [[ $2 =~ ^[1-9][0-9]{0,4}$ && $2 -le 65535 ]] || die "$1: \"$2\": expected a port, 1 to 65535"; }
+check_port BELAY_DEV_PORT "$port"
+check_port BELAY_DEV_UI_PORT "$ui_port"
+check_port BELAY_DEV_MODEL_PORT "$model_port"
 
 # alive FILE WORD: the process whose id is in FILE runs, and is the one that we started: WORD is in its command line.
 alive() {
@@ -54,6 +61,7 @@ listening() { (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
 
 # show_log FILE: the end of a log, for someone who asks why.
 show_log() {
+	[[ -s $1 ]] || return 0
 	warn "the last lines of $1:"
 	tail -n 20 -- "$1" | cut -c 1-500 >&2 || true
 }
