@@ -36,7 +36,7 @@ func TestCost(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.close()
-	o := options{pairs: 1, steps: 20, long: 400, parked: 260}
+	o := options{pairs: 1, steps: 20, long: 400, parked: 320}
 	t.Run("growth", func(t *testing.T) {
 		gated(t, r, o, growth, figBytesPerStep, figGrowth, figEvents, figKept)
 	})
@@ -80,7 +80,7 @@ func TestOptions(t *testing.T) {
 		want string
 	}{
 		{[]string{"--pairs", "0"}, "--pairs: 0; expected at least 1"},
-		{[]string{"--only", "speed"}, `--only: "speed"; expected some of [overhead growth endless park context phases]`},
+		{[]string{"--only", "speed"}, `--only: "speed"; expected some of [overhead growth endless park cached context phases]`},
 		{[]string{"quick"}, `unexpected argument "quick"; expected flags only`},
 	} {
 		if _, err := readOptions(c.args, &bytes.Buffer{}); err == nil || err.Error() != c.want {

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 	"time"
 
 	"belay/agent"
@@ -12,14 +13,19 @@ import (
 type grown struct {
 	steps        int
 	took         time.Duration
-	history      size  // of the task
-	ledger       size  // of its ledger's workflow
-	store        int64 // bytes of files that it added to the store
-	conversation int64 // bytes of what was said: texts and arguments
-	id           string
+	history      size   // of the task
+	ledger       size   // of its ledger's workflow
+	store        int64  // bytes of files that it added to the store
+	conversation int64  // bytes of what was said: texts and arguments
+	id, run      string // of the first run
 }
 
-func (g grown) bytesPerStep() float64  { return float64(g.history.bytes) / float64(g.steps) }
+// bytesPerStep leaves out the machine's name, which the SDK repeats in the two sticky dispatches of a step: it is not the
+// same everywhere.
+func (g grown) bytesPerStep() float64 {
+	name, _ := os.Hostname() // without one the SDK uses a short word
+	return float64(g.history.bytes)/float64(g.steps) - 2*float64(len(name))
+}
 func (g grown) eventsPerStep() float64 { return float64(g.history.events) / float64(g.steps) }
 
 // kept is everything that the task left, beside what was said.
@@ -43,7 +49,7 @@ func (r *rig) grow(ctx context.Context, steps, observation int) (g grown, err er
 	if err := run.Get(ctx, &l); err != nil {
 		return g, err
 	}
-	g = grown{steps: steps, took: time.Since(began), id: run.GetID()}
+	g = grown{steps: steps, took: time.Since(began), id: run.GetID(), run: first}
 	if l.Usage.ToolCalls != steps {
 		return g, fmt.Errorf("task %s made %d calls; expected %d", g.id, l.Usage.ToolCalls, steps)
 	}
@@ -128,7 +134,7 @@ func growth(ctx context.Context, r *rig, o options, rep *report) error {
 		rep.note("Each further step: %.0f B of history, %.2f events, %.0f B of store.", float64(long.history.bytes-short.history.bytes)/extra,
 			float64(long.history.events-short.history.events)/extra, float64(long.store-short.store)/extra)
 	}
-	b, err := r.breakdown(ctx, long.id, long.steps)
+	b, err := r.breakdown(ctx, long.id, long.run)
 	if err != nil {
 		return err
 	}

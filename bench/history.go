@@ -61,9 +61,9 @@ type breakdown struct {
 	kinds    map[int64]string // of activities, by the id of the event that scheduled them
 }
 
-func (r *rig) breakdown(ctx context.Context, id string, steps int) (*breakdown, error) {
-	b := &breakdown{steps: steps, events: map[string]int{}, bytes: map[string]int{}, payloads: map[string]int{}, kinds: map[int64]string{}}
-	iter := r.client.GetWorkflowHistory(ctx, id, "", false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+func (r *rig) breakdown(ctx context.Context, id, runID string) (*breakdown, error) {
+	b := &breakdown{events: map[string]int{}, bytes: map[string]int{}, payloads: map[string]int{}, kinds: map[int64]string{}}
+	iter := r.client.GetWorkflowHistory(ctx, id, runID, false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	for iter.HasNext() {
 		e, err := iter.Next()
 		if err != nil {
@@ -82,6 +82,9 @@ func (b *breakdown) take(e *history.HistoryEvent) {
 	b.add("summaries", e.GetUserMetadata().GetSummary())
 	if s := e.GetActivityTaskScheduledEventAttributes(); s != nil {
 		b.kinds[e.GetEventId()] = s.GetActivityType().GetName()
+		if s.GetActivityType().GetName() == "CallModel" {
+			b.steps++
+		}
 		b.add("input of "+s.GetActivityType().GetName(), s.GetInput().GetPayloads()...)
 	}
 	if c := e.GetActivityTaskCompletedEventAttributes(); c != nil {
@@ -103,7 +106,7 @@ func (b *breakdown) add(what string, payloads ...*common.Payload) {
 // table gives the bytes a step of what is above a byte.
 func (b *breakdown) table() string {
 	var t strings.Builder
-	fmt.Fprintf(&t, "| a step of %d | bytes | events |\n|---|---|---|\n", b.steps)
+	fmt.Fprintf(&t, "| a step, of %d in one run | bytes | events |\n|---|---|---|\n", b.steps)
 	rows := func(prefix string, m map[string]int) {
 		for _, k := range slices.SortedFunc(maps.Keys(m), func(x, y string) int { return cmp.Or(cmp.Compare(m[y], m[x]), cmp.Compare(x, y)) }) {
 			if m[k] >= b.steps {

@@ -33,6 +33,7 @@ var figures = []struct {
 	{"growth", "bytes and events of history, bytes of store", growth},
 	{"endless", "a task that goes through continue-as-new", endless},
 	{"park", "worker memory of tasks that wait for a person", park},
+	{"cached", "the same of tasks in the worker's cache", cached},
 	{"context", "store reads to build the model's context", contextReads},
 	{"phases", "time and CPU of each activity", phases},
 }

@@ -133,15 +133,18 @@ func (r *rig) park(ctx context.Context, p parkable) (client.WorkflowRun, error) 
 	if err != nil {
 		return nil, err
 	}
-	for {
-		waits, err := p.waits(ctx, r, run.GetID())
+	for first := true; ; first = false {
+		waits := false
+		if !first {
+			waits, err = p.waits(ctx, r, run.GetID())
+		}
 		if waits {
 			return run, nil
 		}
 		select {
 		case <-ctx.Done():
 			return nil, fmt.Errorf("task %s does not come to wait: %w", run.GetID(), errors.Join(ctx.Err(), err))
-		case <-time.After(100 * time.Millisecond):
+		case <-time.After(300 * time.Millisecond): // a query costs more than an activity
 		}
 	}
 }
@@ -170,11 +173,21 @@ func park(ctx context.Context, r *rig, o options, rep *report) error {
 		value:   median(ratios),
 		goal:    goal{atMost: 1.5},
 	})
-	cached, err := r.holding(ctx, parkedTask, sdkCache, belayCache)
+	rep.note("%d tasks were parked in each sample. A belay-worker keeps the %d workflows last used in memory; the others are made from their histories again when somebody answers.", o.parked, belayCache)
+	return r.restartWorkers(belayCache)
+}
+
+// cached shows what a parked task takes while it is in memory, which nothing is asked of.
+func cached(ctx context.Context, r *rig, o options, rep *report) error {
+	n := min(o.parked, belayCache)
+	a, err := r.holding(ctx, parkedTask, sdkCache, n)
 	if err != nil {
 		return err
 	}
-	rep.note("%d tasks were parked in each sample. A belay-worker keeps %d workflows in memory, %s for each that is parked; further ones cost it nothing until somebody answers.",
-		o.parked, belayCache, readable(int64(cached)))
+	b, err := r.holding(ctx, parkedBare, sdkCache, n)
+	if err != nil {
+		return err
+	}
+	rep.add(row{"worker memory per parked task in its cache", readable(int64(a)), readable(int64(b)), a / b, goal{}})
 	return r.restartWorkers(belayCache)
 }
