@@ -141,9 +141,14 @@ start_model() {
 	fi
 }
 
-# polls: the server hands tasks to the worker that was started here.
+# polls: the server has heard from this host's worker since it was started here. Its identity is the host's id, as that of the
+# worker before it was.
 polls() {
-	"$temporal" task-queue describe --task-queue "$queue" --command-timeout 5s 2>/dev/null | grep -qF "$(cat -- "$dev/worker.pid")@"
+	local id heard
+	id=$(cat -- "$BELAY_STATE/host-id" 2>/dev/null) || return
+	heard=$("$temporal" task-queue describe --task-queue "$queue" --output json --command-timeout 5s 2>/dev/null |
+		grep -A 1 -F "\"identity\": \"$id\"" | sed -n 's/.*"lastAccessTime": "\(.*\)".*/\1/p' | sort | tail -n 1) || return
+	[[ $heard > $(date -u -r "$dev/worker.pid" +%FT%T) ]]
 }
 
 stop_started() {
