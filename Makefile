@@ -31,18 +31,19 @@ build: guest ## bin/belay and bin/belay-worker
 	$(go_build) -o bin/belay ./starter
 	$(go_build) -o bin/belay-worker ./worker
 
-# The program that runs inside a sandbox; the worker embeds it.
+# The program that runs inside a sandbox, and the one that starts it in a container; the worker embeds them.
 .PHONY: guest
 guest:
 	CGO_ENABLED=0 go build -buildvcs=false -trimpath -ldflags "-s -w" -o sandbox/process/guest/belay-sandbox ./sandbox/process/guest
+	CGO_ENABLED=0 go build -buildvcs=false -trimpath -ldflags "-s -w" -o sandbox/docker/launch/belay-container ./sandbox/docker/launch
 
 .PHONY: setup
 setup: # installs bubblewrap and the Temporal CLI where they are missing
 	@deploy/dev/setup
 
 .PHONY: test
-test: setup build ## all tests
-	go test -timeout 14m $(packages)
+test: setup build ## all tests, those of Docker sandboxes against a daemon of their own
+	@deploy/dev/docker-test go test -timeout 14m $(packages)
 
 .PHONY: race
 race: setup build ## all tests under the race detector; packages=./agent/... for some
@@ -82,5 +83,5 @@ fuzz: ## every fuzz target for a short time; fuzztime=1m for longer
 .PHONY: clean
 clean: ## stops what make dev started, removes what was built, and the server's database and stores
 	@deploy/dev/up --stop
-	rm -rf bin sandbox/process/guest/belay-sandbox
+	rm -rf bin sandbox/process/guest/belay-sandbox sandbox/docker/launch/belay-container
 	rm -rf .belay/temporal.db* .belay/*.log .belay/*.pid .belay/*.lock .belay/store .belay/state

@@ -39,7 +39,7 @@ func play(args []string) error {
 	case roleLaunch:
 		return launch(args[1:])
 	case roleAgent:
-		return agent()
+		return agent(args[1:])
 	case roleCommand:
 		return command()
 	}
