@@ -43,7 +43,8 @@ setup: # installs bubblewrap and the Temporal CLI where they are missing
 
 .PHONY: test
 test: setup build ## all tests, those of Docker sandboxes against a daemon of their own
-	@deploy/dev/docker-test go test -timeout 14m $(packages)
+	@with=; ! go list $(packages) | grep -qx belay/sandbox/docker || with=deploy/dev/docker-test; \
+		$$with go test -timeout 14m $(packages)
 
 .PHONY: race
 race: setup build ## all tests under the race detector; packages=./agent/... for some

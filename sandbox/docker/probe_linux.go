@@ -42,7 +42,7 @@ func (r *Runtime) Probe(ctx context.Context, p sandbox.Profile) (sandbox.Report,
 	_, err = r.shared.Try(ctx, id, p)
 	if err = errors.Join(err, r.Destroy(context.WithoutCancel(ctx), id)); err != nil {
 		if r.spec.Runtime != "" && errors.Is(err, sandbox.ErrUnsupported) {
-			return report, fmt.Errorf("probe: runtime %s does not let the agent's socket through, or the descriptors sent over it: %w", name, err)
+			return report, fmt.Errorf("probe: runtime %s can't hold a sandbox, which takes a unix socket of the host and descriptors sent over it: %w", name, err)
 		}
 		return report, fmt.Errorf("probe: %w", err)
 	}

@@ -4,7 +4,6 @@ package container
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -57,8 +56,9 @@ func (s Spec) Start(ctx context.Context, c *client.Client, l wire.Launch) error 
 		return fmt.Errorf("create container: %w", err)
 	}
 	if _, err := c.ContainerStart(ctx, made.ID, client.ContainerStartOptions{}); err != nil {
-		_, gone := c.ContainerRemove(context.WithoutCancel(ctx), made.ID, client.ContainerRemoveOptions{Force: true})
-		return errors.Join(fmt.Errorf("start container: %w", err), gone)
+		// The daemon may have removed it already. What can't be removed is found by its labels later.
+		_, _ = c.ContainerRemove(context.WithoutCancel(ctx), made.ID, client.ContainerRemoveOptions{Force: true})
+		return fmt.Errorf("start container: %w", err)
 	}
 	return nil
 }
