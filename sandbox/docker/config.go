@@ -10,8 +10,8 @@ type Config struct {
 	// Image is what commands find around their workspace. Required.
 	Image string
 	// Runtime is the daemon's name of what runs the containers. Empty is its runc, which gives the level "container"; "runsc"
-	// gives "gvisor" and "kata" gives "microvm". Those must let the agent's socket and the descriptors sent over it through,
-	// which Probe finds out.
+	// gives "gvisor" and "kata" gives "microvm". The agent in them must reach a unix socket of the host and get descriptors
+	// over it, which Probe finds out: gVisor does with its argument --host-uds=open.
 	Runtime string
 	// StateDir holds the sandboxes: workspaces, journals, outputs. Required. It must outlive the worker, and be the same for
 	// the next one.

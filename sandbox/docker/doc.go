@@ -16,5 +16,9 @@
 // worker's user or, where that is root, as Config.UID. Memory, processes and CPU are limited by the container; the agent
 // counts against them, so the limit of processes is higher than the profile's by what the agent may need.
 //
+// gVisor (Config.Runtime "runsc") passes the conformance suite with its arguments --host-uds=open --network=none. Differences:
+// a command can end the sandbox that it is in, a sandbox that is out of memory is lost as a whole, and Result.OOM is never
+// set. A runtime that puts a virtual machine between agent and socket is refused by Probe.
+//
 // The image needs bash and coreutils; nothing here pulls it.
 package docker

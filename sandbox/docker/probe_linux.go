@@ -18,7 +18,7 @@ import (
 
 // runtimeRemedies say how a daemon gets a runtime.
 var runtimeRemedies = map[string]string{
-	"runsc": "install gVisor (https://gvisor.dev/docs/user_guide/install) and run `runsc install`, then restart the daemon",
+	"runsc": "install gVisor (https://gvisor.dev/docs/user_guide/install) and run `runsc install -- --host-uds=open --network=none`, then restart the daemon",
 	"kata":  "install Kata Containers and name it kata under \"runtimes\" in /etc/docker/daemon.json, then restart the daemon",
 }
 
@@ -38,11 +38,14 @@ func (r *Runtime) Probe(ctx context.Context, p sandbox.Profile) (sandbox.Report,
 		report.Missing = append(report.Missing, m)
 		report.Warnings = append(report.Warnings, m+": not limited: the Docker daemon says that it can't")
 	}
+	if r.spec.Runtime != "" { // a kernel of its own takes the place of the host's filter
+		p.Unconfined = append(slices.Clone(p.Unconfined), "seccomp")
+	}
 	id := sandbox.ID("probe-" + strings.ToLower(rand.Text()))
 	_, err = r.shared.Try(ctx, id, p)
 	if err = errors.Join(err, r.Destroy(context.WithoutCancel(ctx), id)); err != nil {
 		if r.spec.Runtime != "" && errors.Is(err, sandbox.ErrUnsupported) {
-			return report, fmt.Errorf("probe: runtime %s can't hold a sandbox, which takes a unix socket of the host and descriptors sent over it: %w", name, err)
+			return report, fmt.Errorf("probe: runtime %s can't hold a sandbox: it must let the agent reach a unix socket of the host (runsc: the argument --host-uds=open) and get descriptors over it: %w", name, err)
 		}
 		return report, fmt.Errorf("probe: %w", err)
 	}
