@@ -85,4 +85,4 @@ fuzz: ## every fuzz target for a short time; fuzztime=1m for longer
 clean: ## stops what make dev started, removes what was built, and the server's database and stores
 	@deploy/dev/up --stop
 	rm -rf bin sandbox/process/guest/belay-sandbox sandbox/docker/launch/belay-container
-	rm -rf .belay/temporal.db* .belay/*.log .belay/*.pid .belay/*.lock .belay/store .belay/state
+	rm -rf .belay/temporal.db* .belay/*.log .belay/*.pid .belay/*.lock .belay/store .belay/state .belay/docker
