@@ -31,18 +31,20 @@ build: guest ## bin/belay and bin/belay-worker
 	$(go_build) -o bin/belay ./starter
 	$(go_build) -o bin/belay-worker ./worker
 
-# The program that runs inside a sandbox; the worker embeds it.
+# The program that runs inside a sandbox, and the one that starts it in a container; the worker embeds them.
 .PHONY: guest
 guest:
 	CGO_ENABLED=0 go build -buildvcs=false -trimpath -ldflags "-s -w" -o sandbox/process/guest/belay-sandbox ./sandbox/process/guest
+	CGO_ENABLED=0 go build -buildvcs=false -trimpath -ldflags "-s -w" -o sandbox/docker/launch/belay-container ./sandbox/docker/launch
 
 .PHONY: setup
 setup: # installs bubblewrap and the Temporal CLI where they are missing
 	@deploy/dev/setup
 
 .PHONY: test
-test: setup build ## all tests
-	go test -timeout 14m $(packages)
+test: setup build ## all tests, those of Docker sandboxes against a daemon of their own
+	@with=; ! go list $(packages) | grep -qx belay/sandbox/docker || with=deploy/dev/docker-test; \
+		$$with go test -timeout 14m $(packages)
 
 .PHONY: race
 race: setup build ## all tests under the race detector; packages=./agent/... for some
@@ -82,4 +84,4 @@ fuzz: ## every fuzz target for a short time; fuzztime=1m for longer
 .PHONY: clean
 clean: ## ends what make dev started and its sandboxes; removes what was built, the server's database and the stores
 	@deploy/dev/up --clean
-	rm -rf bin sandbox/process/guest/belay-sandbox
+	rm -rf bin sandbox/process/guest/belay-sandbox sandbox/docker/launch/belay-container

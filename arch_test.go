@@ -31,13 +31,16 @@ var arrows = map[string][]string{
 	"sandbox/sandboxtest": {"sandbox"},
 
 	// Adapters: only worker imports them.
-	"model/openai":            {"agent", "model"},
-	"model/scripted":          {"agent", "strictyaml"},
-	"sandbox/process":         {"sandbox", "sandbox/process/cgroup", "sandbox/process/seccomp", "sandbox/process/wire"},
-	"sandbox/process/cgroup":  {"sandbox"},
-	"sandbox/process/guest":   {"sandbox", "sandbox/process/cgroup", "sandbox/process/wire"},
-	"sandbox/process/seccomp": {},
-	"sandbox/process/wire":    {"sandbox", "sandbox/process/cgroup"},
+	"model/openai":             {"agent", "model"},
+	"model/scripted":           {"agent", "strictyaml"},
+	"sandbox/docker":           {"sandbox", "sandbox/docker/container", "sandbox/process", "sandbox/process/wire"},
+	"sandbox/docker/container": {"sandbox", "sandbox/process/wire"},
+	"sandbox/docker/launch":    {"sandbox/docker/container", "sandbox/process/wire"},
+	"sandbox/process":          {"sandbox", "sandbox/process/cgroup", "sandbox/process/seccomp", "sandbox/process/wire"},
+	"sandbox/process/cgroup":   {"sandbox"},
+	"sandbox/process/guest":    {"sandbox", "sandbox/process/cgroup", "sandbox/process/wire"},
+	"sandbox/process/seccomp":  {},
+	"sandbox/process/wire":     {"sandbox", "sandbox/process/cgroup"},
 
 	"activities": {"agent", "config", "model", "policy", "sandbox", "store", "tool"},
 	"workflows":  {"activities", "agent", "model", "policy"},
@@ -47,8 +50,8 @@ var arrows = map[string][]string{
 		"activities", "agent", "config", "events", "model", "policy", "sandbox", "store", "strictyaml", "tool", "workflows",
 	},
 	"worker": {
-		"activities", "agent", "config", "events", "model", "model/openai", "model/scripted", "policy", "sandbox", "sandbox/process",
-		"store", "tool", "workflows",
+		"activities", "agent", "config", "events", "model", "model/openai", "model/scripted", "policy", "sandbox", "sandbox/docker",
+		"sandbox/process", "store", "tool", "workflows",
 	},
 
 	"testserver": {},

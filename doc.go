@@ -16,8 +16,8 @@
 // [belay/model/scripted] is an endpoint of that kind which plays scenario files and can misbehave on purpose.
 //
 // Package [belay/sandbox] is the port to isolated execution: commands with ids, which are attached to or replayed instead of
-// run twice. [belay/sandbox/process] gives it with bubblewrap and a small guest binary; [belay/sandbox/sandboxtest] holds the
-// conformance suite and a fake.
+// run twice. [belay/sandbox/process] gives it with bubblewrap and a small guest binary, [belay/sandbox/docker] with containers
+// and the same binary; [belay/sandbox/sandboxtest] holds the conformance suite and a fake.
 //
 // Package [belay/tool] is what a model may call. A tool says what a call would touch before anything happens (Plan), and
 // performs it in a sandbox (Run).

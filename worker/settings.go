@@ -23,6 +23,10 @@ type settings struct {
 	State          string        `envconfig:"STATE" default:".belay/state" desc:"folder of this host for sandboxes; it also holds the host's id"`
 	WorkspaceRoots []string      `envconfig:"WORKSPACE_ROOTS" desc:"folders below which workspace sources may lie, comma-separated; none: only empty workspaces"`
 	MaxSandboxes   int           `envconfig:"MAX_SANDBOXES" default:"64" desc:"sandboxes on this host at one time"`
+	Sandbox        string        `default:"process" desc:"what keeps the sandboxes: process (bubblewrap) or docker"`
+	DockerHost     string        `split_words:"true" default:"unix:///var/run/docker.sock" desc:"socket of the Docker daemon on this host"`
+	DockerImage    string        `split_words:"true" desc:"image that sandboxes show, with bash and coreutils; required with docker, never pulled"`
+	DockerRuntime  string        `split_words:"true" desc:"the daemon's runtime: empty (runc), runsc (gVisor) or kata (a microVM)"`
 	ModelBaseURL   string        `envconfig:"MODEL_BASE_URL" desc:"use this OpenAI-compatible endpoint for every model"`
 	ModelID        string        `envconfig:"MODEL_ID" desc:"that endpoint's own name for the model"`
 	LogLevel       string        `envconfig:"LOG_LEVEL" default:"info" desc:"debug, info, warn or error"`

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -41,6 +42,34 @@ func TestBadSettingsAreToldInOneLine(t *testing.T) {
 				t.Errorf("%v, want an error with %q", err, c.want)
 			}
 		})
+	}
+}
+
+// Each kind of sandbox announces its own level, in a folder of its own; none stands in for another.
+func TestSandboxSettings(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		set   settings
+		level string
+		wrong string
+	}{
+		{settings{Sandbox: "process"}, "process", ""},
+		{settings{Sandbox: "docker", DockerImage: "x"}, "container", ""},
+		{settings{Sandbox: "docker", DockerImage: "x", DockerRuntime: "runsc"}, "gvisor", ""},
+		{settings{Sandbox: "docker", DockerImage: "x", DockerRuntime: "kata"}, "microvm", ""},
+		{settings{Sandbox: "docker", DockerImage: "x", DockerRuntime: "crun"}, "", `runtime "crun": expected nothing, runsc or kata`},
+		{settings{Sandbox: "docker"}, "", "BELAY_DOCKER_IMAGE: empty; expected the image"},
+		{settings{Sandbox: "docker", DockerImage: "x", DockerHost: "tcp://h:1"}, "", `host "tcp://h:1": expected unix:///`},
+		{settings{Sandbox: "chroot"}, "", `BELAY_SANDBOX: "chroot": expected process or docker`},
+	} {
+		c.set.State = t.TempDir()
+		_, level, err := newRuntime(c.set, slog.New(slog.DiscardHandler))
+		if c.wrong == "" && (err != nil || level != c.level) {
+			t.Errorf("%+v: level %q, %v; want %s", c.set, level, err, c.level)
+		}
+		if c.wrong != "" && (err == nil || !strings.Contains(err.Error(), c.wrong)) {
+			t.Errorf("%+v: %v; want %q", c.set, err, c.wrong)
+		}
 	}
 }
 

@@ -23,8 +23,6 @@ import (
 	"belay/agent"
 	"belay/config"
 	"belay/events"
-	"belay/sandbox"
-	"belay/sandbox/process"
 	"belay/store"
 	"belay/workflows"
 )
@@ -73,7 +71,7 @@ func serve(ctx context.Context, s settings, live *config.Live, c client.Client, 
 		return err
 	}
 	defer content.Close()
-	boxes, err := newSandboxes(ctx, s, live, logger)
+	boxes, level, err := newSandboxes(ctx, s, live, logger)
 	if err != nil {
 		return err
 	}
@@ -147,27 +145,6 @@ func follow(ctx context.Context, s settings, namespace string, getenv func(strin
 	})
 	return live, nil
 }
-
-// newSandboxes makes the sandbox runtime and tries it: a host that can't hold a sandbox takes no task.
-func newSandboxes(ctx context.Context, s settings, live *config.Live, logger *slog.Logger) (sandbox.Runtime, error) {
-	boxes, err := process.New(process.Config{StateDir: filepath.Join(s.State, "sandboxes"), MaxSandboxes: s.MaxSandboxes})
-	if err != nil {
-		return nil, err
-	}
-	for name, profile := range live.Current().Profiles {
-		report, err := boxes.Probe(ctx, profile)
-		if err != nil {
-			return nil, fmt.Errorf("sandbox profile %s: %w", name, err)
-		}
-		for _, w := range report.Warnings {
-			logger.Warn("sandbox", "profile", name, "warning", w)
-		}
-	}
-	return boxes, nil
-}
-
-// level is the isolation level of package process.
-const level = "process"
 
 // hostQueuePrefix is before a host's id in the name of its queue.
 const hostQueuePrefix = "belay-host-"

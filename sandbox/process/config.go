@@ -1,6 +1,10 @@
 package process
 
-import "log/slog"
+import (
+	"log/slog"
+
+	"belay/sandbox/process/wire"
+)
 
 // Config says how sandboxes are kept on this host.
 type Config struct {
@@ -18,6 +22,8 @@ type Config struct {
 	Cgroup string
 	// UID is whom commands run as on the host where the worker is root. Zero: 1900000000, which no distribution hands out.
 	UID int
+	// Launcher starts agents in place of bubblewrap: package docker is built on it. Nil: bubblewrap.
+	Launcher *wire.Launcher
 	// Logger gets what happens to supervisors. Nil: nothing is logged.
 	Logger *slog.Logger
 }

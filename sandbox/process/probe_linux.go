@@ -1,6 +1,7 @@
 package process
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -21,18 +23,21 @@ import (
 // level is the isolation that this runtime gives, in the words of policy.
 const level = "process"
 
-// canaryScript tries what must not be possible; $CANARY names a file of the host. It prints what it could do, and "held"
-// when that was nothing.
+// boxUser is who commands are, as they see themselves.
+const boxUser = 1000
+
+// canaryScript tries what must not be possible; $CANARY names a file of the host, $HIDDEN what a sandbox of this kind does not
+// have, $USER_ID who it is. It prints what it could do, and "held" when that was nothing.
 const canaryScript = `
 failed=
 bad() { echo "$*"; failed=1; }
 if cat "$CANARY" >/dev/null 2>&1; then bad "can read $CANARY of the host"; fi
-if [ -e /etc/shadow ] || [ -e /root ] || [ -e /sys ]; then bad "can see /etc/shadow, /root or /sys of the host"; fi
+for path in $HIDDEN; do if [ -e "$path" ]; then bad "can see $path of the host"; fi; done
 if (echo x > /usr/.belay) 2>/dev/null || (echo x > /etc/.belay) 2>/dev/null; then bad "can write to the system"; fi
 if ! (echo x > /workspace/.belay) 2>/dev/null; then bad "cannot write to /workspace"; fi
 if [ "$(wc -l < /proc/net/route)" -gt 1 ]; then bad "has a network route"; fi
 if grep -v -e ' lo:' -e '|' /proc/net/dev | grep -q :; then bad "has a network interface"; fi
-if [ "$(id -u)" != 1000 ]; then bad "runs as user $(id -u)"; fi
+if [ "$(id -u)" != "$USER_ID" ] || [ "$(id -u)" = 0 ]; then bad "runs as user $(id -u)"; fi
 if [ "$(grep -c . <(ps -e -o pid= 2>/dev/null))" -gt 20 ]; then bad "sees processes of the host"; fi
 while read -r key value; do
   case "$key $value" in
@@ -43,7 +48,7 @@ while read -r key value; do
   esac
 done < /proc/self/status
 for name in $(compgen -e); do
-  case " $ALLOWED PATH HOME LANG TERM CANARY ALLOWED PWD OLDPWD SHLVL _ " in
+  case " $ALLOWED PATH HOME LANG TERM CANARY HIDDEN USER_ID ALLOWED PWD OLDPWD SHLVL _ " in
     *" $name "*) ;;
     *) bad "has the variable $name of the host" ;;
   esac
@@ -60,52 +65,65 @@ func (r *Runtime) Probe(ctx context.Context, p sandbox.Profile) (sandbox.Report,
 		return sandbox.Report{}, fmt.Errorf("probe: %s: %w; install bubblewrap: apt-get install bubblewrap, dnf install bubblewrap or apk add bubblewrap: %w", r.config.Bwrap, err, sandbox.ErrUnsupported)
 	}
 	report := sandbox.Report{Level: level, Runtime: strings.TrimSpace(string(version)) + ", Linux " + kernel()}
-	id := sandbox.ID("probe-" + strings.ToLower(rand.Text()))
-	b := &box{runtime: r, id: id, dir: r.folder(id)}
-	if _, err := r.makeFolder(ctx, id, withDefaults(p)); err != nil {
-		return report, fmt.Errorf("probe: %w", err)
+	missing, err := r.Try(ctx, probeID(), p)
+	for _, name := range slices.Sorted(maps.Keys(missing)) {
+		report.Missing = append(report.Missing, name)
+		report.Warnings = append(report.Warnings, fmt.Sprintf("%s: not limited: %s%s", name, missing[name], remedy(name)))
 	}
-	err = r.probe(ctx, b, p, &report)
-	err = errors.Join(err, r.Destroy(context.WithoutCancel(ctx), id))
+	if os.Geteuid() == 0 && r.uid() == 0 {
+		report.Warnings = append(report.Warnings, "commands run as this host's root without its powers: run the worker as an unprivileged user")
+	}
 	if err != nil {
 		return report, fmt.Errorf("probe: %w%s", err, remedy(err.Error()))
 	}
 	return report, nil
 }
 
-func (r *Runtime) probe(ctx context.Context, b *box, p sandbox.Profile, report *sandbox.Report) error {
+func probeID() sandbox.ID { return sandbox.ID("probe-" + strings.ToLower(rand.Text())) }
+
+// Try makes a sandbox of that id, tries in it what must not be possible, and removes it. It gives what the host lacks, with the reasons,
+// by the names of sandbox.Profile.Unconfined.
+func (r *Runtime) Try(ctx context.Context, id sandbox.ID, p sandbox.Profile) (map[string]string, error) {
+	b := &box{runtime: r, id: id, dir: r.folder(id)}
+	if _, err := r.makeFolder(ctx, id, withDefaults(p)); err != nil {
+		return nil, err
+	}
+	missing, err := b.try(ctx, p)
+	return missing, errors.Join(err, r.Destroy(context.WithoutCancel(ctx), id))
+}
+
+func (b *box) try(ctx context.Context, p sandbox.Profile) (map[string]string, error) {
 	ready, err := b.start(ctx)
-	for _, name := range slices.Sorted(maps.Keys(ready.Missing)) {
-		report.Missing = append(report.Missing, name)
-		report.Warnings = append(report.Warnings, fmt.Sprintf("%s: not limited: %s%s", name, ready.Missing[name], remedy(name)))
-	}
-	if os.Geteuid() == 0 && r.uid() == 0 {
-		report.Warnings = append(report.Warnings, "commands run as this host's root without its powers: run the worker as an unprivileged user")
-	}
 	if err != nil {
-		return fmt.Errorf("%w: %w", sandbox.ErrUnsupported, err)
+		return ready.Missing, fmt.Errorf("%w: %w", sandbox.ErrUnsupported, err)
 	}
-	canary := filepath.Join(r.dir, "canary-"+rand.Text())
+	canary := filepath.Join(b.runtime.dir, "canary-"+rand.Text())
 	if err := os.WriteFile(canary, []byte("canary"), 0o644); err != nil {
-		return err
+		return ready.Missing, err
 	}
 	defer os.Remove(canary)
+	hidden, user := "/etc/shadow /root /sys", boxUser
+	if b.runtime.config.Launcher != nil { // the files are an image's, and users are the host's
+		hidden, user = "", cmp.Or(b.runtime.uid(), os.Geteuid())
+	}
 	result, err := b.Exec(ctx, "probe", sandbox.Command{
 		Script: canaryScript, Timeout: 20 * time.Second,
-		Env: map[string]string{"CANARY": canary, "ALLOWED": strings.Join(slices.Sorted(maps.Keys(p.Env)), " ")},
+		Env: map[string]string{
+			"CANARY": canary, "HIDDEN": hidden, "USER_ID": strconv.Itoa(user),
+			"ALLOWED": strings.Join(slices.Sorted(maps.Keys(p.Env)), " "),
+		},
 	})
 	if err != nil {
-		return err
+		return ready.Missing, err
 	}
 	said := strings.TrimSpace(string(result.Output))
-	want := "held"
-	if slices.Contains(report.Missing, "seccomp") {
-		want = "no seccomp filter\nheld"
+	if slices.Contains(p.Unconfined, "seccomp") {
+		said = strings.TrimPrefix(said, "no seccomp filter\n")
 	}
-	if said != want {
-		return fmt.Errorf("the sandbox does not hold: exit %d: %s", result.Exit, said)
+	if said != "held" {
+		return ready.Missing, fmt.Errorf("the sandbox does not hold: exit %d: %s", result.Exit, said)
 	}
-	return nil
+	return ready.Missing, nil
 }
 
 func kernel() string {

@@ -2,12 +2,9 @@ package process
 
 import (
 	"context"
-	"crypto/sha256"
 	"embed"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -103,34 +100,12 @@ func hasFilters() bool {
 	return errno == 0
 }
 
-// installGuest gives the path of the guest program, which is written into the state folder under its digest: supervisors
-// of an older worker go on with theirs.
+// installGuest gives the path of the guest program.
 func installGuest(dir, override string) (string, error) {
 	if override != "" {
 		return filepath.Abs(override)
 	}
-	program, err := embedded.ReadFile("guest/belay-sandbox")
-	if errors.Is(err, fs.ErrNotExist) {
-		return "", errors.New("this worker was built without its sandbox program: run `make build`")
-	}
-	if err != nil {
-		return "", err
-	}
-	sum := sha256.Sum256(program)
-	path := filepath.Join(dir, "belay-sandbox-"+hex.EncodeToString(sum[:8]))
-	if st, err := os.Stat(path); err == nil && st.Size() == int64(len(program)) && st.Mode().Perm() == 0o755 {
-		return path, nil
-	}
-	f, err := os.CreateTemp(dir, "belay-sandbox-*.new")
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	_, err = f.Write(program)
-	if err := errors.Join(err, f.Chmod(0o755), f.Close(), os.Rename(f.Name(), path)); err != nil {
-		return "", errors.Join(err, os.Remove(f.Name()))
-	}
-	return path, nil
+	return wire.Install(embedded, "guest/belay-sandbox", dir)
 }
 
 func (r *Runtime) sandboxes() string { return filepath.Join(r.dir, "sandboxes") }

@@ -18,8 +18,11 @@ import (
 	"belay/sandbox/process/wire"
 )
 
-// patience is how long a supervisor may take to start, or a killed one to be gone.
-const patience = 30 * time.Second
+// patience is how long a killed supervisor may take to be gone, startPatience how long one may take to start.
+const (
+	patience      = 30 * time.Second
+	startPatience = 90 * time.Second // a container on a busy host
+)
 
 // wake makes sure that a supervisor answers.
 func (b *box) wake(ctx context.Context) error {
@@ -94,8 +97,8 @@ func (b *box) start(ctx context.Context) (wire.Ready, error) {
 	}()
 	select {
 	case err = <-answered:
-	case <-time.After(patience):
-		err = fmt.Errorf("not ready after %v", patience)
+	case <-time.After(startPatience):
+		err = fmt.Errorf("not ready after %v", startPatience)
 	case <-ctx.Done():
 		err = context.Cause(ctx)
 	}
@@ -121,7 +124,7 @@ func (b *box) setup() wire.Setup {
 	host := sha256.Sum256([]byte(b.dir)) // ids are unique in a state folder only
 	return wire.Setup{
 		Dir: b.dir, Bwrap: b.runtime.config.Bwrap, Cgroup: b.runtime.config.Cgroup, Filter: b.runtime.filter,
-		Name: "belay-" + hex.EncodeToString(host[:4]) + "-" + string(b.id), UID: b.runtime.uid(),
+		Name: "belay-" + hex.EncodeToString(host[:4]) + "-" + string(b.id), UID: b.runtime.uid(), Launcher: b.runtime.config.Launcher,
 	}
 }
 

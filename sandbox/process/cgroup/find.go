@@ -69,6 +69,27 @@ func ownGroup(h hierarchy, root, groups string) string {
 	return h.mount
 }
 
+// Of gives the groups that a process is in, as far as this process sees them: for reading only.
+func Of(pid int) (Group, error) {
+	mounts, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return Group{}, fmt.Errorf("cgroup of process %d: %w", pid, err)
+	}
+	groups, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid))
+	if err != nil {
+		return Group{}, fmt.Errorf("cgroup of process %d: %w", pid, err)
+	}
+	g := Group{Dirs: map[string]string{}}
+	for _, h := range parse(string(mounts), string(groups)) {
+		for _, c := range controllers {
+			if _, ok := g.Dirs[c]; !ok && h.v2 || slices.Contains(h.controllers, c) {
+				g.Dirs[c] = h.own
+			}
+		}
+	}
+	return g, nil
+}
+
 // place gives for each controller the folder in which a group of that name would be. The controllers of version 1 go below
 // our own group, so that its limits hold for us as well; version 2 allows no group below one that has processes, so there
 // it goes beside ours, or where the configuration says.

@@ -10,15 +10,20 @@ import (
 	"os"
 	"os/signal"
 	"strconv"
+	"sync"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
+
+	"belay/sandbox/process/wire"
 )
 
 // guestPath is where this program is, as a sandbox sees it.
 const guestPath = "/run/belay-sandbox"
 
-// controlFD is the descriptor by which the agent talks to its supervisor: a SOCK_SEQPACKET socket, one JSON value a packet.
+// controlFD is the descriptor by which the agent talks to its supervisor, unless it is given the path of a socket to dial: a
+// SOCK_SEQPACKET socket, one JSON value a packet.
 const controlFD = 3
 
 // order is what a supervisor tells an agent.
@@ -53,8 +58,9 @@ type task struct {
 	end    event
 }
 
-// agent is process 1 of a sandbox. When its supervisor is gone it exits, and the kernel kills everything in the sandbox.
-func agent() error {
+// agent is process 1 of a sandbox. When its supervisor is gone it exits, and the kernel kills everything in the sandbox. Its
+// argument is the path of the supervisor's socket; without, that is at controlFD.
+func agent(args []string) error {
 	// Commands run as the same user. They must not look into this process or find the program that it was started from.
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 		return fmt.Errorf("agent: %w", err)
@@ -65,10 +71,11 @@ func agent() error {
 	children := make(chan os.Signal, 1)
 	signal.Notify(children, unix.SIGCHLD)
 
-	conn, err := packetConn(os.NewFile(controlFD, "control"))
+	conn, err := control(args)
 	if err != nil {
 		return fmt.Errorf("agent: %w", err)
 	}
+	defer conn.Close()
 	if err := send(conn, event{Ready: true}); err != nil {
 		return fmt.Errorf("agent: %w", err)
 	}
@@ -94,6 +101,44 @@ func agent() error {
 			return fmt.Errorf("agent: %w", err)
 		}
 	}
+}
+
+func control(args []string) (*net.UnixConn, error) {
+	if len(args) == 0 {
+		return packetConn(os.NewFile(controlFD, "control"))
+	}
+	if err := reserveThreads(); err != nil {
+		return nil, err
+	}
+	return net.DialUnix("unixpacket", nil, &net.UnixAddr{Name: args[0], Net: "unixpacket"})
+}
+
+// reserveThreads makes the threads that the agent may need, which the Go runtime keeps. In a container the agent counts
+// against the limit of processes as its commands do: while they are at the limit it could make none, and would die of it.
+func reserveThreads() error {
+	var pipe [2]int
+	if err := unix.Pipe2(pipe[:], unix.O_CLOEXEC); err != nil {
+		return fmt.Errorf("reserve threads: %w", err)
+	}
+	var blocked sync.WaitGroup
+	for range wire.AgentThreads / 2 {
+		blocked.Go(func() { _, _ = unix.Read(pipe[0], make([]byte, 1)) }) // each read blocks a thread until the pipe closes
+	}
+	for deadline := time.Now().Add(time.Second); ownThreads() < wire.AgentThreads/2 && time.Now().Before(deadline); {
+		time.Sleep(time.Millisecond)
+	}
+	unix.Close(pipe[1])
+	blocked.Wait()
+	unix.Close(pipe[0])
+	return nil
+}
+
+func ownThreads() int {
+	entries, err := os.ReadDir("/proc/self/task")
+	if err != nil {
+		return 0
+	}
+	return len(entries)
 }
 
 // obey carries out one order. What it returns is for the supervisor.

@@ -19,16 +19,18 @@ import (
 	"golang.org/x/sys/unix"
 
 	"belay/sandbox"
+	"belay/sandbox/process/cgroup"
 	"belay/sandbox/process/wire"
 )
 
 // patience is how long the kernel and our own agent may take to do what they are bound to do.
 const patience = 15 * time.Second
 
-// box is a running bubblewrap with the agent in it.
+// box is an agent, with what confines it: a bubblewrap of ours, or a container of a launcher's.
 type box struct {
 	conn   *net.UnixConn
-	bwrap  *exec.Cmd
+	bwrap  *exec.Cmd     // nil: a launcher's
+	limits cgroup.Group  // whose out-of-memory kills are those of the box's commands
 	first  wire.Process  // the agent, as the host sees it
 	record string        // file that holds first
 	events chan event    // at most one command runs, so at most one event is pending
@@ -36,37 +38,48 @@ type box struct {
 	once   sync.Once
 }
 
-// newBox starts a box over the workspace in the current folder.
-func newBox(name string, s wire.Setup, p sandbox.Profile, readOnly bool) (*box, error) {
+// newBox starts a box over the workspace in the current folder. Its commands join limits, unless a launcher sees to that.
+func newBox(name string, s wire.Setup, p sandbox.Profile, limits cgroup.Group, readOnly bool) (*box, error) {
+	b := &box{limits: limits, record: filepath.Join(wire.BoxesDir, name+".json"), events: make(chan event, 1), dead: make(chan struct{})}
+	start := b.wrap
+	if s.Launcher != nil {
+		start = b.contain
+	}
+	if err := start(name, s, p, readOnly); err != nil {
+		return nil, fmt.Errorf("box: %w", err)
+	}
+	go b.listen()
+	return b, nil
+}
+
+// wrap starts an agent in a bubblewrap.
+func (b *box) wrap(_ string, s wire.Setup, p sandbox.Profile, readOnly bool) error {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
-		return nil, fmt.Errorf("box: %w", err)
+		return err
 	}
 	theirs := os.NewFile(uintptr(pair[1]), "control")
 	defer theirs.Close()
 	// The kernel then tells with each packet who sent it: that is how we learn the agent's process id on the host.
 	if err := unix.SetsockoptInt(pair[0], unix.SOL_SOCKET, unix.SO_PASSCRED, 1); err != nil {
 		unix.Close(pair[0])
-		return nil, fmt.Errorf("box: %w", err)
+		return err
 	}
-	conn, err := packetConn(os.NewFile(uintptr(pair[0]), "control"))
-	if err != nil {
-		return nil, fmt.Errorf("box: %w", err)
+	if b.conn, err = packetConn(os.NewFile(uintptr(pair[0]), "control")); err != nil {
+		return err
 	}
-	b := &box{conn: conn, record: filepath.Join(wire.BoxesDir, name+".json"), events: make(chan event, 1), dead: make(chan struct{})}
 	var said firstBytes
 	if err := b.launch(s, p, readOnly, theirs, &said); err != nil {
-		conn.Close()
-		return nil, fmt.Errorf("box: %w", err)
+		b.conn.Close()
+		return err
 	}
 	theirs.Close() // so that the end of the agent is the end of the stream
 	if err := b.hello(); err != nil {
-		conn.Close()
+		b.conn.Close()
 		_ = b.bwrap.Process.Kill() // it may have ended by itself; Wait tells
-		return nil, fmt.Errorf("box: %w; %v: %s", err, b.bwrap.Wait(), said.text)
+		return fmt.Errorf("%w; %v: %s", err, b.bwrap.Wait(), said.text)
 	}
-	go b.listen()
-	return b, nil
+	return nil
 }
 
 // launch starts bubblewrap, as root by way of the launch role.
@@ -183,6 +196,11 @@ func (b *box) signal(s syscall.Signal) error { return send(b.conn, order{Signal:
 func (b *box) close() {
 	b.once.Do(func() {
 		b.conn.Close()
+		if b.bwrap == nil {
+			_ = b.first.Kill(patience) // whoever may not kill it has told it to end
+			_ = os.Remove(b.record)
+			return
+		}
 		kill := time.AfterFunc(patience/5, func() { _ = b.first.Kill(patience) })
 		defer kill.Stop()
 		_ = b.bwrap.Wait() // how bubblewrap ends says nothing: it was ended

@@ -4,6 +4,7 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"os"
 
 	"golang.org/x/sys/unix"
@@ -30,7 +31,7 @@ func play(args []string) error {
 		return fmt.Errorf("this program is started by belay-worker; it has no use of its own")
 	}
 	// A descriptor that some ancestor forgot to close must not travel on into a sandbox.
-	if err := unix.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC); err != nil {
+	if err := unix.CloseRange(3, math.MaxInt32, unix.CLOSE_RANGE_CLOEXEC); err != nil {
 		return fmt.Errorf("close inherited descriptors: %w", err)
 	}
 	switch args[0] {
@@ -39,7 +40,7 @@ func play(args []string) error {
 	case roleLaunch:
 		return launch(args[1:])
 	case roleAgent:
-		return agent()
+		return agent(args[1:])
 	case roleCommand:
 		return command()
 	}

@@ -85,7 +85,7 @@ func (r *job) start() error {
 	}
 	r.box = r.main
 	if r.command.ReadOnly {
-		box, err := newBox(string(r.id), r.setup, r.profile, true)
+		box, err := newBox(string(r.id), r.setup, r.profile, r.group, true)
 		if err != nil {
 			return err
 		}
@@ -94,7 +94,7 @@ func (r *job) start() error {
 	if err := writeClaim(r.id, r.digest); err != nil {
 		return err
 	}
-	r.ooms, r.started = r.group.OOMKills(), time.Now()
+	r.ooms, r.started = r.box.limits.OOMKills(), time.Now()
 	r.mu.Lock()
 	r.busy[r.box] = true
 	r.mu.Unlock()
@@ -224,7 +224,7 @@ func (r *job) finish(result sandbox.Result, ev event) (sandbox.Result, error) {
 	}
 	result.Exit, result.Signal, result.Left = ev.Exit, ev.Signal, ev.Left
 	result.Duration = time.Since(r.started)
-	result.OOM = r.group.OOMKills() > r.ooms
+	result.OOM = r.box.limits.OOMKills() > r.ooms
 	if err := <-r.drained; err != nil {
 		r.log.Warn("output", "exec", r.id, "error", err)
 	}

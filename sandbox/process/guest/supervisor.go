@@ -108,15 +108,17 @@ func (s *supervisor) start(ready *wire.Ready) (*net.UnixListener, error) {
 	if err := wire.ReadFile(wire.ProfileFile, &s.profile); err != nil {
 		return nil, err
 	}
-	if err := s.limit(ready); err != nil {
-		return nil, err
+	if s.setup.Launcher == nil { // a launcher limits what it starts
+		if err := s.limit(ready); err != nil {
+			return nil, err
+		}
 	}
 	if s.setup.UID != 0 {
 		if err := adopt(wire.WorkspaceDir, s.setup.UID); err != nil {
 			return nil, err
 		}
 	}
-	if s.main, err = newBox("main", s.setup, s.profile, false); err != nil {
+	if s.main, err = newBox("main", s.setup, s.profile, s.group, false); err != nil {
 		return nil, err
 	}
 	if err := os.Remove(wire.Socket); err != nil && !errors.Is(err, os.ErrNotExist) {

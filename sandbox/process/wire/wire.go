@@ -24,6 +24,8 @@ const (
 	SessionsDir    = "sessions" // <session>, a script
 	BoxesDir       = "boxes"    // <name>.json, a Process: first process of a running box
 	CgroupFile     = "cgroup.json"
+	AgentsDir      = "agents" // <name>/AgentSocket while a launcher starts an agent
+	AgentSocket    = "agent.sock"
 )
 
 // Setup is what a worker gives a new supervisor on its standard input.
@@ -35,6 +37,8 @@ type Setup struct {
 	Filter []byte `json:"filter"` // seccomp program; empty: none
 	// UID is who commands are on the host, and who bubblewrap runs as. Zero: the supervisor's own user.
 	UID int `json:"uid"`
+	// Launcher starts agents in place of bubblewrap, and confines them: Bwrap, Cgroup and Filter then have no meaning.
+	Launcher *Launcher `json:"launcher,omitempty"`
 }
 
 // Ready is what a new supervisor answers on its standard output, once.
