@@ -72,11 +72,11 @@ func (r *rig) grow(ctx context.Context, steps, observation int) (g grown, err er
 }
 
 func (r *rig) ledgerSize(ctx context.Context, id string) (size, error) {
-	d, err := r.client.DescribeWorkflowExecution(ctx, id, "")
+	d, err := r.client.DescribeWorkflow(ctx, id, "")
 	if err != nil {
 		return size{}, err
 	}
-	return r.historySize(ctx, id, d.GetWorkflowExecutionInfo().GetExecution().GetRunId())
+	return r.historySize(ctx, id, d.RawResponse.GetWorkflowExecutionInfo().GetExecution().GetRunId())
 }
 
 // said counts the conversation's own bytes.

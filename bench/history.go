@@ -22,11 +22,11 @@ type size struct{ runs, events, bytes int64 }
 // historySize counts a workflow that has ended, from its first run on.
 func (r *rig) historySize(ctx context.Context, id, runID string) (s size, err error) {
 	for runID != "" {
-		d, err := r.client.DescribeWorkflowExecution(ctx, id, runID)
+		d, err := r.client.DescribeWorkflow(ctx, id, runID)
 		if err != nil {
 			return s, err
 		}
-		info := d.GetWorkflowExecutionInfo()
+		info := d.RawResponse.GetWorkflowExecutionInfo()
 		s.runs++
 		s.events += info.GetHistoryLength()
 		s.bytes += info.GetHistorySizeBytes()

@@ -83,15 +83,6 @@ func (w words) number(i int) int64 {
 	return n
 }
 
-// residentBytes is the memory of this process that is in RAM.
-func residentBytes() (int64, error) {
-	f, err := fields("/proc/self/statm", 0)
-	if err != nil {
-		return 0, err
-	}
-	return f.number(1) * int64(os.Getpagesize()), nil
-}
-
 // threadTime is the processor time of the calling thread.
 func threadTime() time.Duration {
 	f, err := fields("/proc/thread-self/schedstat", 0)
